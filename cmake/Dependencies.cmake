@@ -1,0 +1,23 @@
+# Everything comes from the system's packages (scripts/setup.sh); nothing is downloaded here.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+# Debian's find_package(dnnl) also asks for OpenCL's development files, which oneDNN on a CPU does not need.
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp PATH_SUFFIXES include REQUIRED)
+if(ZEROTH_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()
+
+add_library(zeroth_dnnl INTERFACE)
+target_include_directories(zeroth_dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+target_link_libraries(zeroth_dnnl INTERFACE ${DNNL_LIBRARY})
+
+add_library(zeroth_xxhash INTERFACE)  # header-only use (XXH_INLINE_ALL)
+target_include_directories(zeroth_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})

@@ -1,0 +1,30 @@
+#include "base/log.h"
+
+#include <unistd.h>
+
+namespace zeroth::log {
+namespace {
+
+void write_line(std::string text) {
+  text.push_back('\n');
+  const char* data = text.data();
+  std::size_t left = text.size();
+  while (left > 0) {
+    const ssize_t written = ::write(STDERR_FILENO, data, left);
+    if (written <= 0) {
+      return;  // there is nobody left to tell
+    }
+    data += written;
+    left -= static_cast<std::size_t>(written);
+  }
+}
+
+}  // namespace
+
+void info(const std::string& message) { write_line(message); }
+
+void warn(const std::string& message) { write_line("warning: " + message); }
+
+void error(const std::string& message) { write_line("error: " + message); }
+
+}  // namespace zeroth::log

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+// What is in force for one run: plain values, each resolved from the sources (config/resolve.h). Passed down;
+// nothing below `config`, `cli` and `worker` knows a setting's name.
+namespace zeroth::config {
+
+enum class Command { kTrain, kEval, kPredict, kInitModel, kTokenize, kTrainTokenizer };
+enum class FinetuningType { kFull, kLora };
+enum class TrainStage { kPretrain, kSupervised };
+enum class Precision { kFp32, kBf16 };
+enum class OptimizerKind { kAdamW, kSgd };
+enum class ScheduleKind { kLinear, kCosine, kConstant, kConstantWithWarmup };
+enum class Cadence { kNo, kSteps, kEpoch };
+
+struct ModelSettings {
+  std::string model_name_or_path;
+  std::string model_config;          // init-model: a config.json
+  std::string adapter_name_or_path;  // empty: none
+  Precision precision = Precision::kFp32;
+};
+
+struct FinetuneSettings {
+  FinetuningType type = FinetuningType::kLora;
+  std::int64_t lora_rank = 8;
+  double lora_alpha = 16;  // 2 * rank unless given
+  double lora_dropout = 0;
+  std::vector<std::string> lora_targets{"all"};
+};
+
+struct DataSettings {
+  TrainStage stage = TrainStage::kSupervised;
+  std::vector<std::string> dataset;       // files, resolved against dataset_dir
+  std::vector<std::string> eval_dataset;
+  double val_size = 0;
+  std::string prompt_template;  // empty: not given
+  std::int64_t cutoff_len = 0;  // 0: min(2048, max_position_embeddings), which needs the model's config
+  std::int64_t max_samples = -1;
+  bool train_on_prompt = false;
+  bool skip_bad_rows = false;
+  bool packing = true;
+  bool shuffle = true;
+};
+
+struct BatchSettings {
+  std::int64_t micro_batch_rows = 8;  // rows per rank and forward
+  std::int64_t accumulation = 1;
+  std::int64_t eval_rows = 8;
+  std::int64_t world_size = 1;
+  [[nodiscard]] std::int64_t global_rows() const noexcept { return micro_batch_rows * accumulation * world_size; }
+};
+
+struct OptimizerSettings {
+  OptimizerKind kind = OptimizerKind::kAdamW;
+  double learning_rate = 5e-5;
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double momentum = 0;       // SGD
+  double max_grad_norm = 1;  // 0: no clipping
+};
+
+struct ScheduleSettings {
+  ScheduleKind kind = ScheduleKind::kLinear;
+  double warmup_ratio = 0;
+  std::int64_t warmup_steps = 0;  // beats the ratio when > 0
+  double num_train_epochs = 3;
+  std::int64_t max_steps = -1;  // > 0 beats the epochs
+};
+
+struct OutputSettings {
+  std::string output_dir;
+  bool overwrite_output_dir = false;
+  std::int64_t logging_steps = 10;  // progress lines; metrics.jsonl has every update
+  bool log_micro_steps = false;
+  Cadence eval_cadence = Cadence::kNo;
+  std::int64_t eval_steps = 0;  // 0: logging_steps
+};
+
+struct GenerationSettings {
+  bool do_sample = false;  // greedy unless asked
+  double temperature = 0.95;
+  double top_p = 0.7;
+  std::int64_t top_k = 50;
+  double repetition_penalty = 1.0;
+  std::int64_t max_new_tokens = 0;  // 0: not given
+  std::int64_t max_length = 0;      // 0: not given
+  bool skip_special_tokens = true;
+};
+
+// One line of the start table and of effective_config.json.
+struct SettingInForce {
+  std::string key;
+  Json value;
+  std::string source;     // "command line", "default", "config.json", ...
+  std::string overrides;  // what it replaced and where that stood; empty: nothing
+};
+
+struct RunConfig {
+  Command command = Command::kTrain;
+  ModelSettings model;
+  FinetuneSettings finetune;
+  DataSettings data;
+  BatchSettings batch;
+  OptimizerSettings optimizer;
+  ScheduleSettings schedule;
+  OutputSettings output;
+  GenerationSettings generation;
+  std::uint64_t seed = 42;
+  std::int64_t threads = 0;  // 0: all cores
+  bool json_output = false;  // --format json
+
+  // tokenize, train-tokenizer
+  bool decode = false;
+  bool messages = false;
+  bool no_special_tokens = false;
+  std::int64_t vocab_size = 0;
+
+  std::vector<SettingInForce> settings;  // every declared key of this command
+};
+
+// RunConfig as the front hands it to a worker, and back. from_json(to_json(c)) == c in every field.
+[[nodiscard]] Json to_json(const RunConfig& config);
+[[nodiscard]] RunConfig from_json(const Json& json);
+
+}  // namespace zeroth::config

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/dtype.h"
+
+// The safetensors format (https://github.com/huggingface/safetensors, "Format"): 8 bytes of little-endian
+// header length, a JSON header, one buffer. Any fault of header, size or range is an Error of kFormat that
+// names the file, the tensor and the numbers; a missing file is kModel.
+namespace zeroth::formats {
+
+struct TensorView {
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;  // borrowed from the SafetensorsFile
+};
+
+// A file mapped read-only. Views stay valid as long as the object lives.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  ~SafetensorsFile();
+  SafetensorsFile(SafetensorsFile&&) noexcept;
+  SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept;
+  [[nodiscard]] const std::map<std::string, TensorView>& tensors() const noexcept;
+  [[nodiscard]] const std::map<std::string, std::string>& metadata() const noexcept;
+  [[nodiscard]] bool contains(const std::string& name) const;
+  [[nodiscard]] const TensorView& at(const std::string& name) const;  // kModel naming file and nearest names
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct TensorToWrite {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;  // must live until write_safetensors returns
+};
+
+// Writes the tensors sorted as the reference writer does (dtype size descending, then name), header padded
+// to 8 bytes, through a temporary file and rename. The result depends on the arguments alone.
+void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata);
+
+// The weights of a model folder: `model.safetensors`, or the file parts named by
+// `model.safetensors.index.json`. Folders with only pytorch_model.bin are refused by name.
+class ModelWeights {
+ public:
+  explicit ModelWeights(const std::filesystem::path& folder);
+
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] bool contains(const std::string& name) const;
+  // kModel if absent, naming the folder and the nearest names.
+  [[nodiscard]] const TensorView& at(const std::string& name) const;
+  // The file the tensor stands in, for messages.
+  [[nodiscard]] const std::filesystem::path& file_of(const std::string& name) const;
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<SafetensorsFile> files_;
+  std::map<std::string, std::size_t> file_index_;
+};
+
+}  // namespace zeroth::formats

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "formats/model_config.h"
+
+// A family as units of names and shapes, without weights and without LibTorch: what the engine shards,
+// what `plan` adds up, what a model folder must hold.
+namespace zeroth::shapes {
+
+struct ParameterShape {
+  std::string name;                  // full Hugging Face name, e.g. "model.layers.0.mlp.up_proj.weight"
+  std::vector<std::int64_t> shape;   // row-major; a linear's is [out, in]
+  bool decays = true;                // false for norms and biases (Transformers' rule)
+  [[nodiscard]] std::int64_t numel() const noexcept;
+};
+
+// A linear layer that LoRA may adapt.
+struct LinearShape {
+  std::string module;  // "model.layers.0.mlp.up_proj"
+  std::int64_t in_features = 0;
+  std::int64_t out_features = 0;
+};
+
+struct UnitShape {
+  std::string name;  // "embedding", "layers.0", ..., "head"
+  std::vector<ParameterShape> parameters;  // owned, in the fixed order of the flat layout
+  std::vector<LinearShape> linears;        // those that LoRA's "all" adapts (the head's is not among them)
+  std::vector<std::string> borrowed;       // full names of parameters another unit owns (a tied head)
+};
+
+struct ModelShape {
+  std::vector<UnitShape> units;
+  [[nodiscard]] std::int64_t num_parameters() const noexcept;
+};
+
+[[nodiscard]] ModelShape model_shape(const formats::ModelConfig& config);
+
+struct LoraSettings {
+  std::int64_t rank = 8;
+  double alpha = 16;
+  double dropout = 0;
+  std::vector<std::string> targets{"all"};  // "all", or module names matched as PEFT does
+};
+
+// The linears that `targets` adapts, by unit, in the unit's order. A name that matches nothing is an Error of
+// kConfig listing the module names there are. `targets` as they should be saved: "all" is spelt out.
+struct LoraTargets {
+  std::vector<std::vector<LinearShape>> by_unit;
+  std::vector<std::string> target_modules;          // short names, in the order of first appearance
+  std::vector<std::pair<std::string, std::int64_t>> counts;  // short name -> modules adapted
+};
+[[nodiscard]] LoraTargets lora_targets(const ModelShape& model, const std::vector<std::string>& targets);
+
+// A[rank, in] then B[out, rank] of one adapted linear, named "<module>.lora_A.weight" and
+// "<module>.lora_B.weight" (PEFT's names without its "base_model.model." prefix).
+[[nodiscard]] std::vector<ParameterShape> lora_parameters(const LinearShape& linear, std::int64_t rank);
+
+}  // namespace zeroth::shapes
