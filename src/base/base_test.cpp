@@ -1,11 +1,10 @@
-#include <gtest/gtest.h>
-
 #include <filesystem>
 
 #include "base/check.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include <gtest/gtest.h>
 
 namespace zeroth {
 namespace {

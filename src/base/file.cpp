@@ -1,19 +1,20 @@
 #include "base/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstring>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace zeroth {
 namespace {
 
-std::string reason() { return std::strerror(errno); }
+std::string reason() {
+  return std::strerror(errno);
+}
 
 // Closes the descriptor whatever happens; the file beside the final name is removed unless renamed.
 class TemporaryFile {
@@ -23,9 +24,11 @@ class TemporaryFile {
         path_(fmt::format("{}.tmp{}", final_path.string(), ::getpid())),
         descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
     if (descriptor_ < 0) {
-      throw Error(ErrorKind::kDisk,
-                  fmt::format("cannot create {}: {}\n  Check that the folder exists and may be written to.",
-                              path_, reason()));
+      throw Error(
+          ErrorKind::kDisk,
+          fmt::format("cannot create {}: {}\n  Check that the folder exists and may be written to.",
+                      path_,
+                      reason()));
     }
   }
 
@@ -46,10 +49,12 @@ class TemporaryFile {
         continue;
       }
       if (written < 0) {
-        throw Error(ErrorKind::kDisk,
-                    fmt::format("cannot write {}: {}\n  Nothing was replaced. Free some space or choose "
-                                "another folder.",
-                                final_path_.string(), reason()));
+        throw Error(
+            ErrorKind::kDisk,
+            fmt::format("cannot write {}: {}\n  Nothing was replaced. Free some space or choose "
+                        "another folder.",
+                        final_path_.string(),
+                        reason()));
       }
       bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
@@ -57,7 +62,8 @@ class TemporaryFile {
 
   void publish() {
     if (::fsync(descriptor_) != 0 || ::rename(path_.c_str(), final_path_.c_str()) != 0) {
-      throw Error(ErrorKind::kDisk, fmt::format("cannot finish {}: {}", final_path_.string(), reason()));
+      throw Error(ErrorKind::kDisk,
+                  fmt::format("cannot finish {}: {}", final_path_.string(), reason()));
     }
     ::close(descriptor_);
     descriptor_ = -1;
@@ -67,7 +73,8 @@ class TemporaryFile {
  private:
   // Without this a crash of the machine could forget the rename.
   void sync_folder() const {
-    const auto folder = final_path_.has_parent_path() ? final_path_.parent_path() : std::filesystem::path(".");
+    const auto folder =
+        final_path_.has_parent_path() ? final_path_.parent_path() : std::filesystem::path(".");
     const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder_descriptor >= 0) {
       ::fsync(folder_descriptor);
@@ -88,7 +95,9 @@ std::string read_file(const std::filesystem::path& path, ErrorKind missing_kind)
     throw Error(missing_kind, fmt::format("cannot open {}: {}", path.string(), reason()));
   }
   std::string content;
+
   struct stat status {};
+
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
     content.reserve(static_cast<std::size_t>(status.st_size));
   }

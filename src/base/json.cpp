@@ -34,18 +34,27 @@ TextPosition position_of(std::string_view text, std::size_t byte_offset) {
   return {.line = lines + 1, .column = before.size() - (before.rfind('\n') + 1) + 1};
 }
 
-Json parse_json(std::string_view text, const std::string& source, ErrorKind kind, std::size_t first_line) {
+Json parse_json(std::string_view text,
+                const std::string& source,
+                ErrorKind kind,
+                std::size_t first_line) {
   try {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t offset = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
     const TextPosition position = position_of(text, offset);
-    throw Error(kind, fmt::format("{}:{}:{} is not valid JSON: {}\n  there: {}", source,
-                                  position.line + first_line - 1, position.column, reason_of(error),
-                                  line_at(text, offset)));
+    throw Error(kind,
+                fmt::format("{}:{}:{} is not valid JSON: {}\n  there: {}",
+                            source,
+                            position.line + first_line - 1,
+                            position.column,
+                            reason_of(error),
+                            line_at(text, offset)));
   }
 }
 
-const char* type_name(const Json& value) noexcept { return value.type_name(); }
+const char* type_name(const Json& value) noexcept {
+  return value.type_name();
+}
 
 }  // namespace zeroth

@@ -21,10 +21,16 @@ void write_line(std::string text) {
 
 }  // namespace
 
-void info(const std::string& message) { write_line(message); }
+void info(const std::string& message) {
+  write_line(message);
+}
 
-void warn(const std::string& message) { write_line("warning: " + message); }
+void warn(const std::string& message) {
+  write_line("warning: " + message);
+}
 
-void error(const std::string& message) { write_line("error: " + message); }
+void error(const std::string& message) {
+  write_line("error: " + message);
+}
 
 }  // namespace zeroth::log

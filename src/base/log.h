@@ -2,9 +2,9 @@
 
 #include <string>
 
-// The one sink for words to people. Everything goes to standard error, so that standard output stays
-// free for what a command produces. Each call writes whole lines with one write(2), so that lines of
-// several processes do not mix.
+// The one sink for words to people. Everything goes to standard error, so that standard output
+// stays free for what a command produces. Each call writes whole lines with one write(2), so that
+// lines of several processes do not mix.
 namespace zeroth::log {
 
 void info(const std::string& message);

@@ -5,7 +5,8 @@
 
 namespace zeroth {
 
-std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_low,
+std::array<std::uint32_t, 4> philox(std::uint64_t key,
+                                    std::uint64_t counter_low,
                                     std::uint64_t counter_high) noexcept {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
   constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;

@@ -1,8 +1,8 @@
 #include "base/random.h"
 
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace zeroth {
 namespace {

@@ -55,7 +55,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
-std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates,
+std::vector<std::string> nearest(std::string_view word,
+                                 std::span<const std::string> candidates,
                                  std::size_t at_most) {
   const std::size_t limit = std::max<std::size_t>(2, word.size() / 3);
   std::vector<std::pair<std::size_t, std::string>> found;

@@ -14,8 +14,10 @@ namespace zeroth {
 // Damerau-Levenshtein distance over bytes.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidates nearest to `word`, nearest first, none farther than a third of its length (at least 2).
-[[nodiscard]] std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates,
+// The candidates nearest to `word`, nearest first, none farther than a third of its length (at
+// least 2).
+[[nodiscard]] std::vector<std::string> nearest(std::string_view word,
+                                               std::span<const std::string> candidates,
                                                std::size_t at_most = 3);
 
 }  // namespace zeroth

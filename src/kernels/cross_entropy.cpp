@@ -1,0 +1,39 @@
+#include "kernels/cross_entropy.h"
+
+#include <ATen/ops/_log_softmax.h>
+#include <ATen/ops/ones.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace zeroth::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& logits_NV,
+                            const at::Tensor& targets_N) {
+    const at::Tensor log_probabilities = at::_log_softmax(logits_NV.to(at::kFloat), -1, false);
+    context->save_for_backward({log_probabilities, targets_N});
+    context->saved_data["dtype"] = static_cast<std::int64_t>(logits_NV.scalar_type());
+    return -log_probabilities.gather(1, targets_N.unsqueeze(1)).sum();
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& targets = saved[1];
+    at::Tensor grad = saved[0].exp();
+    const at::Tensor minus_one = -at::ones({targets.size(0), 1}, grad.options());
+    grad.scatter_add_(1, targets.unsqueeze(1), minus_one).mul_(grads[0]);
+    return {grad.to(static_cast<at::ScalarType>(context->saved_data["dtype"].toInt())), {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor cross_entropy_sum(const at::Tensor& logits_NV, const at::Tensor& targets_N) {
+  return CrossEntropyFunction::apply(logits_NV, targets_N);
+}
+
+}  // namespace zeroth::kernels

@@ -1,0 +1,192 @@
+#include "kernels/attention.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
+#include "kernels/linear.h"
+#include "kernels/product.h"
+#include "kernels/rms_norm.h"
+#include "kernels/rope.h"
+#include "kernels/swiglu.h"
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+// Every operation and its gradients against plain ATen operations in fp64.
+namespace zeroth::kernels {
+namespace {
+
+using Operation = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
+
+double relative_error(const at::Tensor& value, const at::Tensor& reference) {
+  const at::Tensor wide = value.to(at::kDouble);
+  return ((wide - reference).norm() / (reference.norm() + 1e-30)).item<double>();
+}
+
+// Runs both on the same inputs, the reference in fp64, and compares results and all input
+// gradients.
+void expect_same(const Operation& operation,
+                 const Operation& reference,
+                 const std::vector<at::Tensor>& inputs,
+                 double tolerance) {
+  std::vector<at::Tensor> leaves;
+  std::vector<at::Tensor> wide_leaves;
+  for (const at::Tensor& input : inputs) {
+    leaves.push_back(input.detach().clone().requires_grad_(true));
+    wide_leaves.push_back(input.detach().to(at::kDouble).requires_grad_(true));
+  }
+  const at::Tensor result = operation(leaves);
+  const at::Tensor expected = reference(wide_leaves);
+  EXPECT_LT(relative_error(result.detach(), expected.detach()), tolerance);
+  at::manual_seed(5);
+  const at::Tensor grad = at::randn(result.sizes());
+  const auto grads = torch::autograd::grad({result}, leaves, {grad.to(result.scalar_type())});
+  const auto expected_grads = torch::autograd::grad(
+      {expected}, wide_leaves, {grad.to(result.scalar_type()).to(at::kDouble)});
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    EXPECT_LT(relative_error(grads[i], expected_grads[i]), tolerance) << "gradient of input " << i;
+  }
+}
+
+class Kernels : public testing::TestWithParam<at::ScalarType> {
+ protected:
+  void SetUp() override { at::manual_seed(3); }
+
+  [[nodiscard]] double tolerance() const { return GetParam() == at::kFloat ? 2e-6 : 2e-2; }
+
+  [[nodiscard]] static at::Tensor random(at::IntArrayRef shape) {
+    return at::randn(shape).to(GetParam());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Types,
+                         Kernels,
+                         testing::Values(at::kFloat, at::kBFloat16),
+                         [](const auto& test) {
+                           return test.param == at::kFloat ? "fp32" : "bf16";
+                         });
+
+TEST_P(Kernels, ProductTakesTransposedViews) {
+  const at::Tensor a = random({3, 17, 33});
+  const at::Tensor b = random({3, 33, 9});
+  const at::Tensor expected = at::matmul(a.to(at::kDouble), b.to(at::kDouble));
+  const double bound = GetParam() == at::kFloat ? 1e-6 : 5e-3;
+  EXPECT_LT(relative_error(product(a, b), expected), bound);
+  EXPECT_LT(relative_error(product(b.transpose(1, 2), a.transpose(1, 2)), expected.transpose(1, 2)),
+            bound);
+  EXPECT_LT(relative_error(product(a.narrow(1, 2, 5), b), expected.narrow(1, 2, 5)), bound);
+  EXPECT_LT(relative_error(product(a[0], b[0], at::kFloat), expected[0]), 1e-6);
+}
+
+TEST_P(Kernels, ProductOfOneRowAndOfNone) {
+  const at::Tensor a = random({1, 8});
+  const at::Tensor b = random({8, 5});
+  EXPECT_LT(relative_error(product(a, b), at::matmul(a.to(at::kDouble), b.to(at::kDouble))), 1e-2);
+  EXPECT_EQ(product(random({0, 8}), b).sizes(), at::IntArrayRef({0, 5}));
+}
+
+TEST_P(Kernels, Linear) {
+  const Operation reference = [](const auto& in) { return at::linear(in[0], in[1], in[2]); };
+  expect_same([](const auto& in) { return kernels::linear(in[0], in[1], in[2]); },
+              reference,
+              {random({2, 7, 24}), random({13, 24}), random({13})},
+              tolerance());
+}
+
+TEST(Linear, AFrozenWeightGetsNoGradient) {
+  const at::Tensor x = at::randn({4, 8}).requires_grad_(true);
+  const at::Tensor weight = at::randn({6, 8});
+  const at::Tensor y = kernels::linear(x, weight);
+  const auto grads = torch::autograd::grad({y.sum()}, {x});
+  EXPECT_TRUE(at::allclose(grads[0], weight.sum(0).expand({4, 8}), 1e-5, 1e-5));
+}
+
+TEST_P(Kernels, RmsNorm) {
+  const Operation reference = [](const auto& in) {
+    return in[0] * at::rsqrt(in[0].square().mean(-1, true) + 1e-5) * in[1];
+  };
+  expect_same([](const auto& in) { return rms_norm(in[0], in[1], 1e-5); },
+              reference,
+              {random({3, 5, 40}), random({40})},
+              tolerance());
+}
+
+TEST_P(Kernels, Rope) {
+  const at::Tensor angles = at::randn({1, 6, 4});
+  const at::Tensor cos = angles.cos();
+  const at::Tensor sin = angles.sin();
+  const Operation reference = [&](const auto& in) {
+    const at::Tensor first = in[0].narrow(3, 0, 4);
+    const at::Tensor second = in[0].narrow(3, 4, 4);
+    const at::Tensor full_cos = at::cat({cos, cos}, -1).unsqueeze(2).to(at::kDouble);
+    const at::Tensor full_sin = at::cat({sin, sin}, -1).unsqueeze(2).to(at::kDouble);
+    return in[0] * full_cos + at::cat({-second, first}, -1) * full_sin;
+  };
+  expect_same([&](const auto& in) { return rope(in[0], cos, sin); },
+              reference,
+              {random({2, 6, 3, 8})},
+              tolerance());
+}
+
+TEST_P(Kernels, AttentionWithGroupedQueries) {
+  const at::Tensor mask = causal_mask(7, 7);
+  const Operation reference = [&](const auto& in) {
+    const at::Tensor k = in[1].repeat_interleave(2, 1);
+    const at::Tensor v = in[2].repeat_interleave(2, 1);
+    const at::Tensor scores = at::matmul(in[0], k.transpose(2, 3)) * 0.5 + mask.to(at::kDouble);
+    return at::matmul(scores.softmax(-1), v);
+  };
+  expect_same([&](const auto& in) { return attention(in[0], in[1], in[2], mask, 0.5); },
+              reference,
+              {random({2, 4, 7, 8}), random({2, 2, 7, 8}), random({2, 2, 7, 8})},
+              tolerance());
+}
+
+TEST(Attention, CausalMaskOfTheLastQueries) {
+  const at::Tensor mask = causal_mask(2, 4);
+  EXPECT_EQ(mask[0][2].item<float>(), 0.0F);
+  EXPECT_TRUE(std::isinf(mask[0][3].item<float>()));
+  EXPECT_EQ(mask[1][3].item<float>(), 0.0F);
+}
+
+TEST_P(Kernels, CrossEntropySum) {
+  const at::Tensor targets = at::randint(0, 50, {9}, at::kLong);
+  const Operation reference = [&](const auto& in) {
+    return -in[0].log_softmax(-1).gather(1, targets.unsqueeze(1)).sum();
+  };
+  expect_same([&](const auto& in) { return cross_entropy_sum(in[0], targets); },
+              reference,
+              {random({9, 50})},
+              tolerance());
+}
+
+TEST_P(Kernels, Swiglu) {
+  const Operation reference = [](const auto& in) { return in[0] * in[0].sigmoid() * in[1]; };
+  expect_same([](const auto& in) { return swiglu(in[0], in[1]); },
+              reference,
+              {random({5, 31}), random({5, 31})},
+              tolerance());
+}
+
+TEST(Dropout, DependsOnTheRowAndNotOnItsPlaceInTheBatch) {
+  const at::Tensor x = at::ones({3, 4, 5});
+  const DropoutKey key{.seed = 1, .module = 2, .update = 3, .rows = {7, 8, 9}};
+  const at::Tensor all = dropout(x, 0.5, key);
+  const DropoutKey alone{.seed = 1, .module = 2, .update = 3, .rows = {9}};
+  EXPECT_TRUE(at::equal(all[2], dropout(x.narrow(0, 0, 1), 0.5, alone)[0]));
+  // Padding on the right leaves the mask of the real tokens as it was.
+  EXPECT_TRUE(at::equal(all[2].narrow(0, 0, 2), dropout(at::ones({1, 2, 5}), 0.5, alone)[0]));
+  EXPECT_FALSE(at::equal(all[0], all[1]));
+  DropoutKey later = alone;
+  later.update = 4;
+  EXPECT_FALSE(
+      at::equal(dropout(x.narrow(0, 0, 1), 0.5, later), dropout(x.narrow(0, 0, 1), 0.5, alone)));
+}
+
+TEST(Dropout, DropsTheStatedShareAndKeepsTheMean) {
+  const at::Tensor y = dropout(at::ones({1, 100, 100}), 0.25, {.seed = 1, .rows = {0}});
+  EXPECT_NEAR((y == 0).to(at::kFloat).mean().item<double>(), 0.25, 0.02);
+  EXPECT_NEAR(y.mean().item<double>(), 1.0, 0.02);
+}
+
+}  // namespace
+}  // namespace zeroth::kernels

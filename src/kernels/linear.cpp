@@ -1,0 +1,54 @@
+#include "kernels/linear.h"
+
+#include "kernels/product.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace zeroth::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::Tensor as_rows(const at::Tensor& x) {
+  return x.reshape({-1, x.size(-1)});
+}
+
+at::Tensor with_last_dim(const at::Tensor& rows, const at::Tensor& like) {
+  std::vector<std::int64_t> shape = like.sizes().vec();
+  shape.back() = rows.size(-1);
+  return rows.view(shape);
+}
+
+struct LinearFunction : torch::autograd::Function<LinearFunction> {
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& x,
+                            const at::Tensor& weight) {
+    // Each gradient needs the other operand only.
+    context->save_for_backward(
+        {weight.requires_grad() ? x : at::Tensor(), x.requires_grad() ? weight : at::Tensor()});
+    return with_last_dim(product(as_rows(x), weight.t()), x);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& grad = grads[0];
+    variable_list result(2);
+    if (context->needs_input_grad(0)) {
+      result[0] = with_last_dim(product(as_rows(grad), saved[1]), grad);
+    }
+    if (context->needs_input_grad(1)) {
+      result[1] = product(as_rows(grad).t(), as_rows(saved[0]));
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const at::Tensor y = LinearFunction::apply(x, weight);
+  return bias.defined() ? y + bias : y;
+}
+
+}  // namespace zeroth::kernels

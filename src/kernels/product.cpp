@@ -1,0 +1,166 @@
+#include "kernels/product.h"
+
+#include <array>
+#include <unordered_map>
+
+#include "base/check.h"
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <ATen/ops/empty.h>
+
+namespace zeroth::kernels {
+namespace {
+
+using dnnl::memory;
+
+constexpr std::size_t kMaxDims = 3;
+
+// Everything that decides which primitive is needed.
+struct ProductKey {
+  std::array<std::int64_t, kMaxDims * 3> sizes{};
+  std::array<std::int64_t, kMaxDims * 3> strides{};
+  std::array<at::ScalarType, 3> dtypes{};
+  friend bool operator==(const ProductKey&, const ProductKey&) = default;
+};
+
+struct ProductKeyHash {
+  std::size_t operator()(const ProductKey& key) const noexcept {
+    std::size_t hash = 0;
+    auto mix = [&hash](auto value) {
+      hash = (hash ^ static_cast<std::size_t>(value)) * 0x9E3779B97F4A7C15U;
+    };
+    for (std::size_t i = 0; i < key.sizes.size(); ++i) {
+      mix(key.sizes[i]);
+      mix(key.strides[i]);
+    }
+    for (const auto dtype : key.dtypes) {
+      mix(dtype);
+    }
+    return hash;
+  }
+};
+
+memory::data_type dnnl_type(at::ScalarType dtype) {
+  ZEROTH_CHECK(dtype == at::kFloat || dtype == at::kBFloat16,
+               "a product of element type {}",
+               static_cast<int>(dtype));
+  return dtype == at::kFloat ? memory::data_type::f32 : memory::data_type::bf16;
+}
+
+memory::desc describe(const at::Tensor& tensor) {
+  return {tensor.sizes().vec(), dnnl_type(tensor.scalar_type()), tensor.strides().vec()};
+}
+
+dnnl::engine& cpu_engine() {
+  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::matmul::primitive_desc product_desc(const memory::desc& a,
+                                          const memory::desc& b,
+                                          const memory::desc& out) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu_engine(), a, b, out};
+#else
+  return {dnnl::matmul::desc(a, b, out), cpu_engine()};
+#endif
+}
+
+// One product of fixed shapes, ready to run. `supported` is false where this processor has no such
+// product.
+struct Prepared {
+  memory::desc a, b, out;
+  dnnl::matmul primitive;
+  bool supported = true;
+};
+
+Prepared make_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+  Prepared product{describe(a), describe(b), describe(out), {}, true};
+  try {
+    product.primitive = dnnl::matmul(product_desc(product.a, product.b, product.out));
+  } catch (const dnnl::error& error) {
+    if (error.status != dnnl_unimplemented) {
+      throw;
+    }
+    product.supported = false;
+  }
+  return product;
+}
+
+ProductKey key_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+  ProductKey key;
+  std::size_t tensor_index = 0;
+  for (const at::Tensor* tensor : {&a, &b, &out}) {
+    for (std::int64_t dim = 0; dim < tensor->dim(); ++dim) {
+      const std::size_t slot = tensor_index * kMaxDims + static_cast<std::size_t>(dim);
+      key.sizes[slot] = tensor->size(dim) + 1;  // so that a missing dim differs from one of size 0
+      key.strides[slot] = tensor->stride(dim);
+    }
+    key.dtypes[tensor_index++] = tensor->scalar_type();
+  }
+  return key;
+}
+
+// Primitives own their scratch space, so each thread keeps its own.
+Prepared& product_for(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+  constexpr std::size_t kMaxProducts =
+      2048;  // rows of ever new lengths must not grow it without end
+  thread_local std::unordered_map<ProductKey, Prepared, ProductKeyHash> products;
+  const ProductKey key = key_of(a, b, out);
+  if (const auto found = products.find(key); found != products.end()) {
+    return found->second;
+  }
+  if (products.size() >= kMaxProducts) {
+    products.clear();
+  }
+  return products.emplace(key, make_product(a, b, out)).first->second;
+}
+
+// oneDNN wants rows or columns that are contiguous; size-1 dims may carry any stride.
+at::Tensor as_operand(const at::Tensor& tensor) {
+  const std::int64_t dims = tensor.dim();
+  const bool row_major =
+      tensor.stride(dims - 1) == 1 && tensor.stride(dims - 2) >= tensor.size(dims - 1);
+  const bool column_major =
+      tensor.stride(dims - 2) == 1 && tensor.stride(dims - 1) >= tensor.size(dims - 2);
+  return row_major || column_major ? tensor : tensor.contiguous();
+}
+
+void run(Prepared& product, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+  static thread_local dnnl::stream stream(cpu_engine());
+  auto wrap = [](const memory::desc& desc, const at::Tensor& tensor) {
+    return memory(desc, cpu_engine(), tensor.data_ptr());
+  };
+  product.primitive.execute(stream,
+                            {{DNNL_ARG_SRC, wrap(product.a, a)},
+                             {DNNL_ARG_WEIGHTS, wrap(product.b, b)},
+                             {DNNL_ARG_DST, wrap(product.out, out)}});
+  stream.wait();
+}
+
+}  // namespace
+
+at::Tensor product(const at::Tensor& a,
+                   const at::Tensor& b,
+                   std::optional<at::ScalarType> out_dtype) {
+  const std::int64_t dims = a.dim();
+  ZEROTH_CHECK(
+      dims == b.dim() && (dims == 2 || dims == 3), "product of {} and {} dims", dims, b.dim());
+  ZEROTH_CHECK_EQ(a.size(dims - 1), b.size(dims - 2), "inner sizes of a product");
+  std::vector<std::int64_t> shape = a.sizes().vec();
+  shape.back() = b.size(dims - 1);
+  at::Tensor out = at::empty(shape, a.options().dtype(out_dtype.value_or(a.scalar_type())));
+  if (out.numel() == 0) {
+    return out;
+  }
+  const at::Tensor left = as_operand(a);
+  const at::Tensor right = as_operand(b);
+  Prepared& prepared = product_for(left, right, out);
+  if (!prepared.supported) {
+    return product(left.to(at::kFloat), right.to(at::kFloat)).to(out.scalar_type());
+  }
+  run(prepared, left, right, out);
+  return out;
+}
+
+}  // namespace zeroth::kernels

@@ -1,0 +1,51 @@
+#include "kernels/rms_norm.h"
+
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/rsqrt.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace zeroth::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& x,
+                            const at::Tensor& weight,
+                            double epsilon) {
+    const at::Tensor wide = x.to(at::kFloat);
+    const at::Tensor inverse = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon);
+    context->save_for_backward({x, weight, inverse});
+    return (wide * inverse).to(x.scalar_type()) * weight;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const at::Tensor& weight = saved[1];
+    const at::Tensor& inverse = saved[2];
+    const at::Tensor grad = grads[0].to(at::kFloat);
+    const at::Tensor normed = x.to(at::kFloat) * inverse;
+    variable_list result(3);
+    if (context->needs_input_grad(0)) {
+      const at::Tensor scaled = grad * weight.to(at::kFloat);
+      const at::Tensor along = (scaled * normed).mean(-1, /*keepdim=*/true);
+      result[0] = ((scaled - normed * along) * inverse).to(x.scalar_type());
+    }
+    if (context->needs_input_grad(1)) {
+      result[1] = (grad * normed).reshape({-1, x.size(-1)}).sum(0).to(weight.scalar_type());
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  return RmsNormFunction::apply(x, weight, epsilon);
+}
+
+}  // namespace zeroth::kernels

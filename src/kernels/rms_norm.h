@@ -1,0 +1,12 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace zeroth::kernels {
+
+// y = w * x / sqrt(mean(x^2) + epsilon) over the last dim, computed in fp32 and rounded to x's type
+// before the multiplication by w, as Transformers' LlamaRMSNorm does. x [.., H], weight [H].
+// Differentiable. Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+[[nodiscard]] at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
+}  // namespace zeroth::kernels
