@@ -10,10 +10,11 @@ namespace zeroth::data {
 
 inline constexpr text::TokenId kIgnoreLabel = -100;  // a position whose prediction is not trained
 
-// One row as the model sees it. labels[i] is the id that stands at i or kIgnoreLabel; the loss shifts, so
-// labels[0] is never a target.
+// One row as the model sees it. labels[i] is the id that stands at i or kIgnoreLabel; the loss
+// shifts, so labels[0] is never a target.
 struct Example {
-  std::int64_t row = 0;  // position among the kept rows of its dataset: the row's identity everywhere
+  std::int64_t row =
+      0;  // position among the kept rows of its dataset: the row's identity everywhere
   std::vector<text::TokenId> input_ids;
   std::vector<text::TokenId> labels;
 
@@ -29,15 +30,18 @@ struct Prompt {
   std::string label;               // the expected answer, as the data file has it
 };
 
-// What happened to the rows of the files read.
+// What happened to the rows of the files read. In pre-training they are documents: with packing, as
+// many examples as the text fills.
 struct RowCounts {
   std::int64_t read = 0;
   std::int64_t kept = 0;
-  std::int64_t truncated = 0;       // kept, but cut to cutoff_len
-  std::int64_t tokens_cut = 0;      // by truncation
-  std::int64_t dropped_bad = 0;     // not usable, dropped because --skip_bad_rows
-  std::int64_t dropped_empty = 0;   // an empty answer: nothing to learn
+  std::int64_t truncated = 0;           // kept, but cut to cutoff_len
+  std::int64_t tokens_cut = 0;          // by truncation
+  std::int64_t dropped_bad = 0;         // not usable, dropped because --skip_bad_rows
+  std::int64_t dropped_empty = 0;       // an empty answer: nothing to learn
   std::int64_t dropped_unlabelled = 0;  // truncation left no target token
+  std::int64_t bos_in_text =
+      0;  // kept rows whose own text spells the BOS token: probably a second one
 };
 
 struct Dataset {
@@ -45,7 +49,8 @@ struct Dataset {
   RowCounts counts;
   std::int64_t num_tokens = 0;
   std::int64_t num_targets = 0;
-  std::uint64_t fingerprint = 0;  // of the data that the rows came from: ids and labels of all examples in order
+  std::uint64_t fingerprint =
+      0;  // of the data that the rows came from: ids and labels of all examples in order
 };
 
 }  // namespace zeroth::data

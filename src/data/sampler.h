@@ -8,9 +8,9 @@
 
 namespace zeroth::data {
 
-// Which rows form which global batch. The order depends on (seed, epoch) and the number of rows alone, never on
-// ranks, micro-batches or accumulation; each row comes exactly once per epoch. The last global batch of an epoch
-// may be smaller.
+// Which rows form which global batch. The order depends on (seed, epoch) and the number of rows
+// alone, never on ranks, micro-batches or accumulation; each row comes exactly once per epoch. The
+// last global batch of an epoch may be smaller.
 class Sampler {
  public:
   // `shuffle` false keeps the order of the files. global_batch_rows >= 1, num_rows >= 1.
@@ -43,11 +43,17 @@ struct MicroBatch {
   std::int64_t num_targets = 0;
 };
 
-[[nodiscard]] MicroBatch make_micro_batch(std::span<const Example* const> examples, text::TokenId pad_id);
+[[nodiscard]] MicroBatch make_micro_batch(std::span<const Example* const> examples,
+                                          text::TokenId pad_id);
 
-// Cuts a global batch's rows into micro-steps for one of `dp` ranks: micro-step k of rank r takes rows
-// [(k * dp + r) * micro, ...) of the global batch, clipped to its size. A micro-step may be empty on late ranks.
+// Cuts a global batch's rows into micro-steps for one of `dp` ranks: micro-step k of rank r takes
+// rows
+// [(k * dp + r) * micro, ...) of the global batch, clipped to its size. A micro-step may be empty
+// on late ranks.
 [[nodiscard]] std::vector<std::vector<std::int64_t>> cut_into_micro_steps(
-    std::span<const std::int64_t> global_batch, std::int64_t micro_batch_rows, std::int64_t dp, std::int64_t dp_rank);
+    std::span<const std::int64_t> global_batch,
+    std::int64_t micro_batch_rows,
+    std::int64_t dp,
+    std::int64_t dp_rank);
 
 }  // namespace zeroth::data

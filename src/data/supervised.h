@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "data/alpaca.h"
+#include "data/bad_rows.h"
+#include "data/example.h"
+#include "data/load.h"
+
+namespace zeroth::data {
+
+struct SupervisedRow {
+  RowPlace place;
+  AlpacaRow row;
+};
+
+struct SupervisedRows {
+  std::vector<SupervisedRow> rows;
+  RowCounts counts;  // of reading: read, dropped_bad, dropped_empty
+};
+
+// The usable alpaca rows of all files, in order. Bad rows are refused, all in one error, or dropped
+// and counted. With a required answer, rows whose answer is blank are dropped and counted.
+[[nodiscard]] SupervisedRows read_supervised_rows(std::span<const std::filesystem::path> files,
+                                                  const LoadSettings& settings,
+                                                  Answer answer);
+
+[[nodiscard]] Dataset load_supervised(std::span<const std::filesystem::path> files,
+                                      const text::Tokenizer& tokenizer,
+                                      const LoadSettings& settings);
+
+// True where nothing but white space (Unicode's) stands in `text`.
+[[nodiscard]] bool is_blank(std::string_view text);
+
+// True where the text spells the tokenizer's BOS token: it would stand in the row a second time
+// (case D14).
+[[nodiscard]] bool spells_bos(std::string_view text, const text::Tokenizer& tokenizer);
+
+}  // namespace zeroth::data
