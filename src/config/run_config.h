@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 
-// What is in force for one run: plain values, each resolved from the sources (config/resolve.h). Passed down;
-// nothing below `config`, `cli` and `worker` knows a setting's name.
+// What is in force for one run: plain values, each resolved from the sources (config/resolve.h).
+// Passed down; nothing below `config`, `cli` and `worker` knows a setting's name.
 namespace zeroth::config {
 
 enum class Command { kTrain, kEval, kPredict, kInitModel, kTokenize, kTrainTokenizer };
@@ -24,6 +24,8 @@ struct ModelSettings {
   std::string model_config;          // init-model: a config.json
   std::string adapter_name_or_path;  // empty: none
   Precision precision = Precision::kFp32;
+
+  bool operator==(const ModelSettings&) const = default;
 };
 
 struct FinetuneSettings {
@@ -32,20 +34,25 @@ struct FinetuneSettings {
   double lora_alpha = 16;  // 2 * rank unless given
   double lora_dropout = 0;
   std::vector<std::string> lora_targets{"all"};
+
+  bool operator==(const FinetuneSettings&) const = default;
 };
 
 struct DataSettings {
   TrainStage stage = TrainStage::kSupervised;
-  std::vector<std::string> dataset;       // files, resolved against dataset_dir
+  std::vector<std::string> dataset;  // files, resolved against dataset_dir
   std::vector<std::string> eval_dataset;
   double val_size = 0;
   std::string prompt_template;  // empty: not given
-  std::int64_t cutoff_len = 0;  // 0: min(2048, max_position_embeddings), which needs the model's config
+  std::int64_t cutoff_len =
+      0;  // 0: min(2048, max_position_embeddings), which needs the model's config
   std::int64_t max_samples = -1;
   bool train_on_prompt = false;
   bool skip_bad_rows = false;
   bool packing = true;
   bool shuffle = true;
+
+  bool operator==(const DataSettings&) const = default;
 };
 
 struct BatchSettings {
@@ -53,7 +60,12 @@ struct BatchSettings {
   std::int64_t accumulation = 1;
   std::int64_t eval_rows = 8;
   std::int64_t world_size = 1;
-  [[nodiscard]] std::int64_t global_rows() const noexcept { return micro_batch_rows * accumulation * world_size; }
+
+  [[nodiscard]] std::int64_t global_rows() const noexcept {
+    return micro_batch_rows * accumulation * world_size;
+  }
+
+  bool operator==(const BatchSettings&) const = default;
 };
 
 struct OptimizerSettings {
@@ -65,6 +77,8 @@ struct OptimizerSettings {
   double epsilon = 1e-8;
   double momentum = 0;       // SGD
   double max_grad_norm = 1;  // 0: no clipping
+
+  bool operator==(const OptimizerSettings&) const = default;
 };
 
 struct ScheduleSettings {
@@ -73,6 +87,8 @@ struct ScheduleSettings {
   std::int64_t warmup_steps = 0;  // beats the ratio when > 0
   double num_train_epochs = 3;
   std::int64_t max_steps = -1;  // > 0 beats the epochs
+
+  bool operator==(const ScheduleSettings&) const = default;
 };
 
 struct OutputSettings {
@@ -82,6 +98,8 @@ struct OutputSettings {
   bool log_micro_steps = false;
   Cadence eval_cadence = Cadence::kNo;
   std::int64_t eval_steps = 0;  // 0: logging_steps
+
+  bool operator==(const OutputSettings&) const = default;
 };
 
 struct GenerationSettings {
@@ -93,6 +111,8 @@ struct GenerationSettings {
   std::int64_t max_new_tokens = 0;  // 0: not given
   std::int64_t max_length = 0;      // 0: not given
   bool skip_special_tokens = true;
+
+  bool operator==(const GenerationSettings&) const = default;
 };
 
 // One line of the start table and of effective_config.json.
@@ -101,6 +121,19 @@ struct SettingInForce {
   Json value;
   std::string source;     // "command line", "default", "config.json", ...
   std::string overrides;  // what it replaced and where that stood; empty: nothing
+  bool differs_from_default = false;
+
+  bool operator==(const SettingInForce&) const = default;
+};
+
+// A value that was given and changes nothing in this run.
+struct SettingWithoutEffect {
+  std::string key;
+  Json value;
+  std::string source;
+  std::string why;
+
+  bool operator==(const SettingWithoutEffect&) const = default;
 };
 
 struct RunConfig {
@@ -123,7 +156,10 @@ struct RunConfig {
   bool no_special_tokens = false;
   std::int64_t vocab_size = 0;
 
-  std::vector<SettingInForce> settings;  // every declared key of this command
+  std::vector<SettingInForce> settings;  // every declared key that has an effect in this run
+  std::vector<SettingWithoutEffect> without_effect;  // the values that were given and have none
+
+  bool operator==(const RunConfig&) const = default;
 };
 
 // RunConfig as the front hands it to a worker, and back. from_json(to_json(c)) == c in every field.

@@ -1,0 +1,374 @@
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "config/resolve.h"
+#include "config/schema.h"
+#include <gtest/gtest.h>
+
+namespace zeroth::config {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+Arguments train_with(Arguments more) {
+  Arguments arguments{"--model_name_or_path", "m", "--dataset", "d.json", "--output_dir", "out"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+RunConfig train(Arguments more) {
+  return resolve(Command::kTrain, train_with(std::move(more)), {});
+}
+
+std::string error_of(Command command,
+                     const Arguments& arguments,
+                     const Environment& environment = {}) {
+  try {
+    (void)resolve(command, arguments, environment);
+  } catch (const Error& error) {
+    EXPECT_EQ(exit_code(error.kind()), 2);
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string train_error(Arguments more, const Environment& environment = {}) {
+  return error_of(Command::kTrain, train_with(std::move(more)), environment);
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string why_without_effect(const RunConfig& config, const std::string& key) {
+  for (const SettingWithoutEffect& setting : config.without_effect) {
+    if (setting.key == key) {
+      return setting.why;
+    }
+  }
+  return "";
+}
+
+TEST(Schema, EveryDefaultIsTheOneThatRunConfigStartsWith) {
+  for (const Declaration& key : schema()) {
+    if (key.field.get && !key.default_value.is_null()) {
+      EXPECT_EQ(key.field.get(RunConfig{}), key.default_value) << key.name;
+    }
+  }
+}
+
+TEST(Schema, EveryKeySaysWhatItIsFor) {
+  for (const Declaration& key : schema()) {
+    EXPECT_NE(key.commands, 0U) << key.name;
+    EXPECT_FALSE(key.help.empty() && key.reason.empty()) << key.name;
+    EXPECT_EQ(key.type == ValueType::kChoice, !key.choices.empty()) << key.name;
+  }
+}
+
+TEST(Schema, HelpNamesEveryOptionThatHasAnEffect) {
+  for (const Command command : all_commands()) {
+    const std::string help = options_help(command);
+    for (const Declaration& key : schema()) {
+      if (key.status == Status::kInForce && (key.commands & bit(command)) != 0) {
+        EXPECT_TRUE(has(help, "--" + key.name + " ")) << command_name(command) << " " << key.name;
+      }
+    }
+  }
+}
+
+TEST(Resolve, GivesTheDocumentedDefaults) {
+  const RunConfig config = train({});
+  EXPECT_EQ(config.finetune.type, FinetuningType::kLora);
+  EXPECT_EQ(config.finetune.lora_rank, 8);
+  EXPECT_EQ(config.finetune.lora_alpha, 16);
+  EXPECT_EQ(config.finetune.lora_targets, std::vector<std::string>{"all"});
+  EXPECT_EQ(config.batch.global_rows(), 8);
+  EXPECT_EQ(config.optimizer.learning_rate, 5e-5);
+  EXPECT_EQ(config.schedule.num_train_epochs, 3);
+  EXPECT_EQ(config.schedule.max_steps, -1);
+  EXPECT_EQ(config.data.cutoff_len, 0);
+  EXPECT_EQ(config.seed, 42U);
+  EXPECT_FALSE(config.generation.do_sample);
+}
+
+TEST(Resolve, ReadsEverySpellingOfAnOption) {
+  const RunConfig config = train({"--max-steps=5",
+                                  "learning_rate=2e-4",
+                                  "--bf16",
+                                  "--batch_size",
+                                  "2",
+                                  "--lr-scheduler-type",
+                                  "cosine",
+                                  "--no_packing",
+                                  "--stage",
+                                  "pt",
+                                  "--optim",
+                                  "adamw_torch_fused"});
+  EXPECT_EQ(config.schedule.max_steps, 5);
+  EXPECT_EQ(config.optimizer.learning_rate, 2e-4);
+  EXPECT_EQ(config.model.precision, Precision::kBf16);
+  EXPECT_EQ(config.batch.micro_batch_rows, 2);
+  EXPECT_EQ(config.schedule.kind, ScheduleKind::kCosine);
+  EXPECT_FALSE(config.data.packing);
+  EXPECT_EQ(config.optimizer.kind, OptimizerKind::kAdamW);
+}
+
+TEST(Resolve, ASwitchTakesOnlyABooleanWord) {
+  EXPECT_EQ(train({"--bf16", "false"}).model.precision, Precision::kFp32);
+  EXPECT_EQ(train({"--bf16", "max_steps=3"}).schedule.max_steps, 3);
+  EXPECT_TRUE(has(train_error({"--bf16", "maybe"}), "unexpected word \"maybe\""));
+}
+
+TEST(Resolve, IntegersMayHaveAnExponentButNoFraction) {
+  EXPECT_EQ(train({"--max_steps", "2e8"}).schedule.max_steps, 200000000);
+  EXPECT_TRUE(
+      has(train_error({"--max_steps", "8.5"}), "--max_steps takes an integer, not \"8.5\""));
+  EXPECT_TRUE(has(train_error({"--max_steps", "1e30"}), "takes an integer"));
+  EXPECT_TRUE(has(train_error({"--max_steps", "8x"}), "takes an integer"));
+  EXPECT_TRUE(has(train_error({"--max_steps", ""}), "takes an integer"));
+}
+
+TEST(Resolve, RefusesValuesOutOfRange) {
+  EXPECT_TRUE(has(train_error({"--lora_dropout", "1"}), "must be at least 0 and below 1"));
+  EXPECT_TRUE(has(train_error({"--gradient_accumulation_steps", "0"}), "must be at least 1"));
+  EXPECT_TRUE(has(train_error({"--learning_rate", "nan"}), "takes a number"));
+  EXPECT_TRUE(has(train_error({"--max_steps", "0"}), "at least 1, or -1"));
+  EXPECT_TRUE(has(train_error({"--lr_scheduler_type", "step"}), "takes one of linear, cosine"));
+  EXPECT_TRUE(has(train_error({"--dataset=a,,b"}), "none of them empty"));
+}
+
+TEST(Resolve, ShowsAllErrorsTogether) {
+  const std::string error =
+      error_of(Command::kTrain, {"--max_steps", "x", "--lora_rnk", "3", "--bf16", "--fp16"});
+  EXPECT_TRUE(has(error, "--max_steps takes an integer")) << error;
+  EXPECT_TRUE(has(error, "did you mean --lora_rank")) << error;
+  EXPECT_TRUE(has(error, "--bf16 and --fp16 are both on")) << error;
+  EXPECT_TRUE(has(error, "--model_name_or_path is required")) << error;
+  EXPECT_TRUE(has(error, "--dataset is required")) << error;
+  EXPECT_TRUE(has(error, "--output_dir is required")) << error;
+}
+
+TEST(Resolve, SaysWhereAnOptionBelongs) {
+  EXPECT_TRUE(has(train_error({"--vocab_size", "300"}),
+                  "an option of zeroth train-tokenizer, not of zeroth train"));
+  EXPECT_TRUE(has(error_of(Command::kInitModel, {"--max_steps", "3"}),
+                  "an option of zeroth train, not of"));
+}
+
+TEST(Resolve, AnOptionGivenTwiceMustSayTheSame) {
+  EXPECT_EQ(train({"--max_steps", "5", "--max-steps=5"}).schedule.max_steps, 5);
+  EXPECT_TRUE(has(train_error({"--batch_size", "1", "--per_device_train_batch_size", "2"}),
+                  "given twice: 1 and 2"));
+}
+
+TEST(Resolve, RefusesByNameWhatIsNotBuilt) {
+  EXPECT_TRUE(
+      has(train_error({"--deepspeed", "ds.json"}), "--deepspeed ds.json: not supported yet"));
+  EXPECT_TRUE(has(train_error({"--fp16"}), "--fp16 true: not supported yet"));
+  EXPECT_TRUE(has(train_error({"--save_steps", "100"}), "--save_steps 100: not supported yet"));
+  EXPECT_TRUE(has(train_error({"--ranks", "4"}), "more than one rank is not built yet"));
+  EXPECT_TRUE(has(train_error({"run.yaml"}), "recipe files are not read yet"));
+  EXPECT_TRUE(has(error_of(Command::kTokenize, {"--model_name_or_path", "m", "--messages"}),
+                  "chat templates"));
+}
+
+TEST(Resolve, ValuesThatAskForNothingAreListedNotRefused) {
+  const RunConfig config = train({"--save_strategy",
+                                  "no",
+                                  "--save_steps",
+                                  "500",
+                                  "--report_to",
+                                  "none",
+                                  "--fp16",
+                                  "false",
+                                  "--do_train"});
+  EXPECT_EQ(why_without_effect(config, "save_strategy"), "this is how it is anyway");
+  EXPECT_EQ(why_without_effect(config, "save_steps"), "save_strategy is no");
+  EXPECT_EQ(why_without_effect(config, "report_to"), "this is how it is anyway");
+  EXPECT_EQ(why_without_effect(config, "do_train"), "the command says it already");
+}
+
+TEST(Resolve, TheStrongerOfTwoSettingsIsNamed) {
+  const RunConfig config = train({"--max_steps",
+                                  "9",
+                                  "--num_train_epochs",
+                                  "2",
+                                  "--warmup_steps",
+                                  "3",
+                                  "--warmup_ratio",
+                                  "0.1"});
+  EXPECT_TRUE(has(why_without_effect(config, "num_train_epochs"), "max_steps"));
+  EXPECT_TRUE(has(why_without_effect(config, "warmup_ratio"), "warmup_steps"));
+  EXPECT_EQ(config.schedule.warmup_ratio, 0);
+}
+
+TEST(Resolve, AdapterSettingsHaveNoEffectOnFullTraining) {
+  const RunConfig config = train({"--finetuning_type", "full", "--lora_rank", "4"});
+  EXPECT_TRUE(has(why_without_effect(config, "lora_rank"), "finetuning_type is full"));
+  EXPECT_EQ(config.finetune.lora_rank, RunConfig{}.finetune.lora_rank);
+}
+
+TEST(Resolve, AlphaFollowsTheRankUnlessGiven) {
+  EXPECT_EQ(train({"--lora_rank", "16"}).finetune.lora_alpha, 32);
+  EXPECT_EQ(train({"--lora_rank", "16", "--lora_alpha", "8"}).finetune.lora_alpha, 8);
+}
+
+TEST(Resolve, MomentumMayComeInOptimizerArguments) {
+  EXPECT_EQ(train({"--optim", "sgd", "--optim_args", "momentum=0.9"}).optimizer.momentum, 0.9);
+  EXPECT_TRUE(has(train_error({"--optim_args", "nesterov=true"}), "takes momentum=VALUE"));
+}
+
+TEST(Resolve, OneSourceOfEvaluationRows) {
+  EXPECT_TRUE(has(train_error({"--val_size", "0.1", "--eval_dataset", "e.json"}), "give one"));
+  EXPECT_TRUE(has(train_error({"--eval_strategy", "steps"}), "no rows to evaluate on"));
+  EXPECT_TRUE(has(train_error({"--val_size", "1.5"}), "neither a number of rows nor a share"));
+  EXPECT_TRUE(
+      has(error_of(Command::kEval, {"--model", "m"}), "--eval_dataset or --dataset is required"));
+}
+
+TEST(Resolve, G07MaxLengthAndMaxNewTokensAreNotBothGiven) {
+  const Arguments predict{
+      "--model", "m", "--dataset", "d", "--output_dir", "o", "--max_length", "50"};
+  const RunConfig config = resolve(Command::kPredict, predict, {});
+  EXPECT_EQ(config.generation.max_length, 50);
+  EXPECT_EQ(config.generation.max_new_tokens, 0);
+  Arguments both = predict;
+  both.insert(both.end(), {"--max_new_tokens", "60"});
+  EXPECT_TRUE(has(error_of(Command::kPredict, both), "both bound the answer"));
+}
+
+TEST(Resolve, OneCommandLineServesTrainEvalAndPredict) {
+  const Arguments line =
+      train_with({"--learning_rate", "1e-4", "--template", "alpaca", "--max_new_tokens", "7"});
+  EXPECT_EQ(resolve(Command::kTrain, line, {}).data.prompt_template, "alpaca");
+  EXPECT_EQ(why_without_effect(resolve(Command::kTrain, line, {}), "max_new_tokens"),
+            "a setting of zeroth predict");
+  EXPECT_EQ(why_without_effect(resolve(Command::kPredict, line, {}), "learning_rate"),
+            "a setting of zeroth train");
+}
+
+TEST(Resolve, DataFilesStartFromDatasetDir) {
+  const RunConfig config = train({"--dataset_dir", "data", "--eval_dataset", "/abs/e.json"});
+  EXPECT_EQ(config.data.dataset, std::vector<std::string>{"data/d.json"});
+  EXPECT_EQ(config.data.eval_dataset, std::vector<std::string>{"/abs/e.json"});
+}
+
+TEST(Resolve, SeveralRanksInTheEnvironmentAreRefused) {
+  EXPECT_TRUE(has(train_error({}, {{"WORLD_SIZE", "4"}}), "WORLD_SIZE=4 (environment)"));
+  EXPECT_EQ(train_error({}, {{"WORLD_SIZE", "1"}}), "accepted");
+}
+
+TEST(Resolve, TokenizerFilesMayStandBare) {
+  const RunConfig config = resolve(
+      Command::kTrainTokenizer, Arguments{"a.txt", "--vocab_size", "300", "--output_dir", "o"}, {});
+  EXPECT_EQ(config.data.dataset, std::vector<std::string>{"a.txt"});
+  EXPECT_EQ(config.vocab_size, 300);
+}
+
+// No value that was written may disappear: each is in force, without effect, or an error.
+TEST(Resolve, EveryKeyGivenIsAccountedFor) {
+  for (const Declaration& key : schema()) {
+    if (!accepts(Command::kTrain, key) || key.name == "optim_args") {
+      continue;
+    }
+    const std::string value = key.type == ValueType::kChoice ? key.choices.front() : "1";
+    const Arguments line = train_with({"--" + key.name + "=" + value});
+    try {
+      const RunConfig config = resolve(Command::kTrain, line, {});
+      std::set<std::string> seen;
+      for (const auto& setting : config.settings) {
+        if (setting.source == "command line") {
+          seen.insert(setting.key);
+        }
+      }
+      EXPECT_EQ(seen.contains(key.name) ? 1 : 0,
+                why_without_effect(config, key.name).empty() ? 1 : 0)
+          << key.name;
+    } catch (const Error& error) {
+      EXPECT_TRUE(has(error.what(), "--" + key.name)) << error.what();
+    }
+  }
+}
+
+TEST(StartTable, ShowsWhatWasSetAndWhatIsWithoutEffect) {
+  const std::string table = start_table(train({"--max_steps", "20", "--num_train_epochs", "1"}));
+  EXPECT_TRUE(has(table, "max_steps")) << table;
+  EXPECT_TRUE(has(table, "command line")) << table;
+  EXPECT_TRUE(has(table, "max_steps is given and decides")) << table;
+  EXPECT_FALSE(has(table, "weight_decay")) << table;
+}
+
+RunConfig with_no_default_left() {
+  RunConfig c;
+  c.command = Command::kPredict;
+  c.model = {.model_name_or_path = "m",
+             .model_config = "c",
+             .adapter_name_or_path = "a",
+             .precision = Precision::kBf16};
+  c.finetune = {.type = FinetuningType::kFull,
+                .lora_rank = 3,
+                .lora_alpha = 0.1,
+                .lora_dropout = 0.3,
+                .lora_targets = {"q", "v"}};
+  c.data = {.stage = TrainStage::kPretrain,
+            .dataset = {"x"},
+            .eval_dataset = {"y", "z"},
+            .val_size = 0.25,
+            .prompt_template = "alpaca",
+            .cutoff_len = 77,
+            .max_samples = 5,
+            .train_on_prompt = true,
+            .skip_bad_rows = true,
+            .packing = false,
+            .shuffle = false};
+  c.batch = {.micro_batch_rows = 3, .accumulation = 5, .eval_rows = 7, .world_size = 2};
+  c.optimizer = {.kind = OptimizerKind::kSgd,
+                 .learning_rate = 1.0 / 3,
+                 .weight_decay = 0.01,
+                 .beta1 = 0.8,
+                 .beta2 = 0.95,
+                 .epsilon = 1e-6,
+                 .momentum = 0.9,
+                 .max_grad_norm = 0};
+  c.schedule = {.kind = ScheduleKind::kConstantWithWarmup,
+                .warmup_ratio = 0.1,
+                .warmup_steps = 4,
+                .num_train_epochs = 0.5,
+                .max_steps = 9};
+  c.output = {.output_dir = "o",
+              .overwrite_output_dir = true,
+              .logging_steps = 2,
+              .log_micro_steps = true,
+              .eval_cadence = Cadence::kEpoch,
+              .eval_steps = 6};
+  c.generation = {.do_sample = true,
+                  .temperature = 0.5,
+                  .top_p = 0.9,
+                  .top_k = 4,
+                  .repetition_penalty = 1.1,
+                  .max_new_tokens = 8,
+                  .max_length = 9,
+                  .skip_special_tokens = false};
+  c.seed = 7;
+  c.threads = 3;
+  c.json_output = c.decode = c.messages = c.no_special_tokens = true;
+  c.vocab_size = 512;
+  c.settings = {{.key = "seed",
+                 .value = 7,
+                 .source = "command line",
+                 .overrides = "x",
+                 .differs_from_default = true}};
+  c.without_effect = {{.key = "top_k", .value = 4, .source = "command line", .why = "so"}};
+  return c;
+}
+
+TEST(RunConfigJson, ComesBackWithoutLoss) {
+  const RunConfig config = with_no_default_left();
+  EXPECT_EQ(from_json(Json::parse(to_json(config).dump())), config);
+  EXPECT_EQ(from_json(to_json(RunConfig{})), RunConfig{});
+}
+
+}  // namespace
+}  // namespace zeroth::config

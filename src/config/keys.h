@@ -1,0 +1,28 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "config/schema.h"
+
+// The declarations, one group of related keys per file. schema() joins them.
+namespace zeroth::config {
+
+using Declarations = std::vector<Declaration>;
+
+[[nodiscard]] Declarations model_keys();
+[[nodiscard]] Declarations data_keys();
+[[nodiscard]] Declarations training_keys();
+[[nodiscard]] Declarations output_keys();
+[[nodiscard]] Declarations generation_keys();
+[[nodiscard]] Declarations text_tool_keys();  // tokenize, train-tokenizer
+[[nodiscard]] Declarations planned_keys();
+[[nodiscard]] Declarations harmless_keys();
+
+inline constexpr Range kPositive{.min = 0, .min_excluded = true};
+inline constexpr Range kNotNegative{.min = 0};
+inline constexpr Range kAtLeastOne{.min = 1};
+inline constexpr Range kShare{.min = 0, .max = 1};
+
+}  // namespace zeroth::config

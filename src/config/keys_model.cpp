@@ -1,0 +1,118 @@
+#include "config/field.h"
+#include "config/keys.h"
+
+namespace zeroth::config {
+namespace {
+
+constexpr auto kModelSection = "Model";
+constexpr auto kFinetuneSection = "Fine-tuning";
+
+std::optional<std::string> only_with_lora(const Values& values) {
+  if (values.is("finetuning_type", "full")) {
+    return "finetuning_type is full: there is no adapter";
+  }
+  return std::nullopt;
+}
+
+std::optional<RuleValue> twice_the_rank(const Values& values) {
+  return RuleValue{2.0 * values["lora_rank"].get<double>(), "2 x lora_rank"};
+}
+
+Field precision_field() {
+  return {.get = [](const RunConfig& config) -> Json {
+            return config.model.precision == Precision::kBf16;
+          },
+          .set =
+              [](RunConfig& config, const Json& value) {
+                config.model.precision = value.get<bool>() ? Precision::kBf16 : Precision::kFp32;
+              }};
+}
+
+Declarations finetune_keys() {
+  return {
+      {.name = "finetuning_type",
+       .type = ValueType::kChoice,
+       .choices = choices_of<FinetuningType>(),
+       .default_value = "lora",
+       .section = kFinetuneSection,
+       .commands = kTrainOnly,
+       .help = "train a LoRA adapter or all weights",
+       .field = field(&RunConfig::finetune, &FinetuneSettings::type)},
+      {.name = "lora_rank",
+       .aliases = {"lora_r"},
+       .type = ValueType::kInteger,
+       .range = kAtLeastOne,
+       .default_value = 8,
+       .section = kFinetuneSection,
+       .commands = kTrainOnly,
+       .help = "rank of the adapter's matrices",
+       .without_effect = only_with_lora,
+       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_rank)},
+      {.name = "lora_alpha",
+       .type = ValueType::kNumber,
+       .range = kPositive,
+       .section = kFinetuneSection,
+       .commands = kTrainOnly,
+       .help = "scale of the adapter: alpha / rank; default 2 x lora_rank",
+       .without_effect = only_with_lora,
+       .rule = twice_the_rank,
+       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_alpha)},
+      {.name = "lora_dropout",
+       .type = ValueType::kNumber,
+       .range = {.min = 0, .max = 1, .max_excluded = true},
+       .default_value = 0.0,
+       .section = kFinetuneSection,
+       .commands = kTrainOnly,
+       .help = "share of the adapter's inputs that is zeroed while training",
+       .without_effect = only_with_lora,
+       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_dropout)},
+      {.name = "lora_target",
+       .aliases = {"lora_target_modules"},
+       .type = ValueType::kList,
+       .default_value = Json::array({"all"}),
+       .section = kFinetuneSection,
+       .commands = kTrainOnly,
+       .help = "which linears get an adapter: all, or names such as q_proj,v_proj",
+       .without_effect = only_with_lora,
+       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_targets)},
+  };
+}
+
+}  // namespace
+
+Declarations model_keys() {
+  Declarations keys{
+      {.name = "model_name_or_path",
+       .aliases = {"model"},
+       .section = kModelSection,
+       .commands = kRunFamily | bit(Command::kTokenize),
+       .required = kRunFamily | bit(Command::kTokenize),
+       .help = "a Hugging Face model folder on this machine",
+       .field = field(&RunConfig::model, &ModelSettings::model_name_or_path)},
+      {.name = "model_config",
+       .section = kModelSection,
+       .commands = bit(Command::kInitModel),
+       .required = bit(Command::kInitModel),
+       .help = "a config.json that gives the shape of the new model",
+       .field = field(&RunConfig::model, &ModelSettings::model_config)},
+      {.name = "adapter_name_or_path",
+       .aliases = {"adapter"},
+       .section = kModelSection,
+       .commands = kRunFamily,
+       .help = "a PEFT adapter folder to add to the model",
+       .field = field(&RunConfig::model, &ModelSettings::adapter_name_or_path)},
+      {.name = "bf16",
+       .type = ValueType::kBoolean,
+       .default_value = false,
+       .section = kModelSection,
+       .commands = kRunFamily,
+       .help = "compute in bfloat16 with fp32 master weights and sums; otherwise fp32, whatever "
+               "the stored type",
+       .field = precision_field()},
+  };
+  Declarations finetune = finetune_keys();
+  keys.insert(keys.end(), finetune.begin(), finetune.end());
+  return keys;
+}
+
+}  // namespace zeroth::config

@@ -1,0 +1,273 @@
+#include "config/field.h"
+#include "config/keys.h"
+
+namespace zeroth::config {
+namespace {
+
+constexpr auto kBatchSection = "Batch";
+constexpr auto kOptimizerSection = "Optimizer";
+constexpr auto kScheduleSection = "Schedule";
+
+std::optional<std::string> only_with_adamw(const Values& values) {
+  if (values.is("optim", "sgd")) {
+    return "optim is sgd";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> only_with_sgd(const Values& values) {
+  if (!values.is("optim", "sgd")) {
+    return "optim is not sgd";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> only_without_max_steps(const Values& values) {
+  if (values["max_steps"].get<std::int64_t>() > 0) {
+    return "max_steps is given and decides when training ends";
+  }
+  return std::nullopt;
+}
+
+// "constant" alone has no warm-up; asking for one with it is answered by name rather than dropped.
+std::optional<std::string> only_with_warmup(const Values& values) {
+  if (values.is("lr_scheduler_type", "constant")) {
+    return "lr_scheduler_type is constant: use constant_with_warmup for a warm-up";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> only_without_warmup_steps(const Values& values) {
+  if (values["warmup_steps"].get<std::int64_t>() > 0) {
+    return "warmup_steps is given and decides";
+  }
+  return only_with_warmup(values);
+}
+
+std::optional<std::string> only_when_evaluating(const Values& values) {
+  const bool has_rows = values.given("eval_dataset") || values["val_size"].get<double>() > 0;
+  if (values.command() == Command::kTrain && !has_rows) {
+    return "there are no rows to evaluate on: neither eval_dataset nor val_size is given";
+  }
+  return std::nullopt;
+}
+
+Declarations batch_keys() {
+  return {
+      {.name = "per_device_train_batch_size",
+       .aliases = {"batch_size", "micro_batch_size", "train_micro_batch_size_per_gpu"},
+       .type = ValueType::kInteger,
+       .range = kAtLeastOne,
+       .default_value = 8,
+       .unit = "rows",
+       .section = kBatchSection,
+       .commands = kTrainOnly,
+       .help = "rows of one forward on one rank",
+       .field = field(&RunConfig::batch, &BatchSettings::micro_batch_rows)},
+      {.name = "gradient_accumulation_steps",
+       .type = ValueType::kInteger,
+       .range = kAtLeastOne,
+       .default_value = 1,
+       .unit = "micro-steps",
+       .section = kBatchSection,
+       .commands = kTrainOnly,
+       .help = "forwards and backwards that make one update",
+       .field = field(&RunConfig::batch, &BatchSettings::accumulation)},
+      {.name = "per_device_eval_batch_size",
+       .aliases = {"eval_batch_size"},
+       .type = ValueType::kInteger,
+       .range = kAtLeastOne,
+       .default_value = 8,
+       .unit = "rows",
+       .section = kBatchSection,
+       .commands = kRunFamily,
+       .help = "rows of one forward while evaluating or predicting",
+       .without_effect = only_when_evaluating,
+       .field = field(&RunConfig::batch, &BatchSettings::eval_rows)},
+      {.name = "ranks",
+       .aliases = {"nproc_per_node", "num_processes", "num_gpus"},
+       .type = ValueType::kInteger,
+       .range = kAtLeastOne,
+       .default_value = 1,
+       .section = kBatchSection,
+       .commands = kRunFamily,
+       .help = "processes on this host; more than 1 is not built yet",
+       .field = field(&RunConfig::batch, &BatchSettings::world_size)},
+  };
+}
+
+Declarations optimizer_keys() {
+  return {
+      {.name = "optim",
+       .aliases = {"optimizer"},
+       .type = ValueType::kChoice,
+       .choices = choices_of<OptimizerKind>(),
+       .synonyms = {{"adamw", "adamw_torch"}, {"adamw_torch_fused", "adamw_torch"}},
+       .default_value = "adamw_torch",
+       .section = kOptimizerSection,
+       .commands = kTrainOnly,
+       .help = "AdamW (adamw and adamw_torch_fused mean the same), or SGD",
+       .field = field(&RunConfig::optimizer, &OptimizerSettings::kind)},
+      {.name = "learning_rate",
+       .aliases = {"lr"},
+       .type = ValueType::kNumber,
+       .range = kNotNegative,
+       .default_value = 5e-5,
+       .section = kOptimizerSection,
+       .commands = kTrainOnly,
+       .help = "the highest learning rate of the schedule",
+       .field = field(&RunConfig::optimizer, &OptimizerSettings::learning_rate)},
+      {.name = "weight_decay",
+       .type = ValueType::kNumber,
+       .range = kNotNegative,
+       .default_value = 0.0,
+       .section = kOptimizerSection,
+       .commands = kTrainOnly,
+       .help = "decoupled weight decay; norms and biases are not decayed",
+       .field = field(&RunConfig::optimizer, &OptimizerSettings::weight_decay)},
+      {.name = "adam_beta1",
+       .type = ValueType::kNumber,
+       .range = {.min = 0, .max = 1, .max_excluded = true},
+       .default_value = 0.9,
+       .section = kOptimizerSection,
+       .commands = kTrainOnly,
+       .help = "decay of AdamW's first moment",
+       .without_effect = only_with_adamw,
+       .field = field(&RunConfig::optimizer, &OptimizerSettings::beta1)},
+      {.name = "adam_beta2",
+       .type = ValueType::kNumber,
+       .range = {.min = 0, .max = 1, .max_excluded = true},
+       .default_value = 0.999,
+       .section = kOptimizerSection,
+       .commands = kTrainOnly,
+       .help = "decay of AdamW's second moment",
+       .without_effect = only_with_adamw,
+       .field = field(&RunConfig::optimizer, &OptimizerSettings::beta2)},
+      {.name = "adam_epsilon",
+       .type = ValueType::kNumber,
+       .range = kPositive,
+       .default_value = 1e-8,
+       .section = kOptimizerSection,
+       .commands = kTrainOnly,
+       .help = "AdamW's guard against division by zero",
+       .without_effect = only_with_adamw,
+       .field = field(&RunConfig::optimizer, &OptimizerSettings::epsilon)},
+      {.name = "sgd_momentum",
+       .aliases = {"momentum"},
+       .type = ValueType::kNumber,
+       .range = {.min = 0, .max = 1, .max_excluded = true},
+       .default_value = 0.0,
+       .section = kOptimizerSection,
+       .commands = kTrainOnly,
+       .help = "SGD's momentum; --optim_args momentum=0.9 says the same",
+       .without_effect = only_with_sgd,
+       .field = field(&RunConfig::optimizer, &OptimizerSettings::momentum)},
+      {.name = "max_grad_norm",
+       .aliases = {"gradient_clipping"},
+       .type = ValueType::kNumber,
+       .range = kNotNegative,
+       .default_value = 1.0,
+       .section = kOptimizerSection,
+       .commands = kTrainOnly,
+       .help = "the global gradient norm is clipped to this; 0: no clipping",
+       .field = field(&RunConfig::optimizer, &OptimizerSettings::max_grad_norm)},
+  };
+}
+
+Declarations schedule_keys() {
+  return {
+      {.name = "num_train_epochs",
+       .aliases = {"epochs"},
+       .type = ValueType::kNumber,
+       .range = kPositive,
+       .default_value = 3.0,
+       .unit = "epochs",
+       .section = kScheduleSection,
+       .commands = kTrainOnly,
+       .help = "passes over the rows",
+       .without_effect = only_without_max_steps,
+       .field = field(&RunConfig::schedule, &ScheduleSettings::num_train_epochs)},
+      {.name = "max_steps",
+       .type = ValueType::kInteger,
+       .range = {.min = 1, .also = -1},
+       .default_value = -1,
+       .unit = "updates",
+       .section = kScheduleSection,
+       .commands = kTrainOnly,
+       .help = "updates to make; beats num_train_epochs; -1: the epochs decide",
+       .field = field(&RunConfig::schedule, &ScheduleSettings::max_steps)},
+      {.name = "lr_scheduler_type",
+       .aliases = {"lr_scheduler"},
+       .type = ValueType::kChoice,
+       .choices = choices_of<ScheduleKind>(),
+       .default_value = "linear",
+       .section = kScheduleSection,
+       .commands = kTrainOnly,
+       .help = "how the learning rate goes after the warm-up",
+       .field = field(&RunConfig::schedule, &ScheduleSettings::kind)},
+      {.name = "warmup_steps",
+       .type = ValueType::kInteger,
+       .range = kNotNegative,
+       .default_value = 0,
+       .unit = "updates",
+       .section = kScheduleSection,
+       .commands = kTrainOnly,
+       .help = "updates over which the learning rate rises from 0; beats warmup_ratio",
+       .without_effect = only_with_warmup,
+       .field = field(&RunConfig::schedule, &ScheduleSettings::warmup_steps)},
+      {.name = "warmup_ratio",
+       .type = ValueType::kNumber,
+       .range = kShare,
+       .default_value = 0.0,
+       .unit = "share of all updates",
+       .section = kScheduleSection,
+       .commands = kTrainOnly,
+       .help = "the same as a share of all updates",
+       .without_effect = only_without_warmup_steps,
+       .field = field(&RunConfig::schedule, &ScheduleSettings::warmup_ratio)},
+      {.name = "eval_strategy",
+       .aliases = {"evaluation_strategy"},
+       .type = ValueType::kChoice,
+       .choices = choices_of<Cadence>(),
+       .default_value = "no",
+       .section = kScheduleSection,
+       .commands = kTrainOnly,
+       .help = "when to evaluate while training",
+       .field = field(&RunConfig::output, &OutputSettings::eval_cadence)},
+      {.name = "eval_steps",
+       .type = ValueType::kInteger,
+       .range = kAtLeastOne,
+       .unit = "updates",
+       .section = kScheduleSection,
+       .commands = kTrainOnly,
+       .help = "updates between evaluations with eval_strategy steps; default logging_steps",
+       .without_effect =
+           [](const Values& values) {
+             return values.is("eval_strategy", "steps")
+                        ? std::nullopt
+                        : std::optional<std::string>("eval_strategy is not steps");
+           },
+       .rule = [](const Values& values) -> std::optional<RuleValue> {
+         return RuleValue{values["logging_steps"], "logging_steps"};
+       },
+       .field = field(&RunConfig::output, &OutputSettings::eval_steps)},
+  };
+}
+
+}  // namespace
+
+Declarations training_keys() {
+  Declarations keys = batch_keys();
+  for (Declarations more : {optimizer_keys(), schedule_keys()}) {
+    keys.insert(keys.end(), more.begin(), more.end());
+  }
+  // Transformers' string of further optimizer settings; resolving hands its parts to the keys they
+  // mean.
+  keys.push_back({.name = "optim_args",
+                  .section = kOptimizerSection,
+                  .commands = kTrainOnly,
+                  .help = "momentum=VALUE, for SGD"});
+  return keys;
+}
+
+}  // namespace zeroth::config

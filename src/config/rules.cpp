@@ -1,0 +1,119 @@
+#include "config/rules.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace zeroth::config {
+namespace {
+
+bool is_on(const Values& values, const std::string& key) {
+  return values.is(key, true);
+}
+
+bool in_run_family(const Values& values) {
+  return (bit(values.command()) & kRunFamily) != 0;
+}
+
+void check_required(const Values& values, Problems& problems) {
+  for (const Declaration& key : schema()) {
+    if ((key.required & bit(values.command())) != 0 && !values.given(key.name)) {
+      problems.add(fmt::format("--{} is required: {}", key.name, key.help));
+    }
+  }
+}
+
+void check_precision(const Values& values, Problems& problems) {
+  if (is_on(values, "bf16") && is_on(values, "fp16")) {
+    problems.add("--bf16 and --fp16 are both on: a run computes in one of them");
+  }
+}
+
+void check_rows(const Values& values, Problems& problems) {
+  const bool has_eval_rows = values.given("eval_dataset");
+  const double val_size = values["val_size"].get<double>();
+  if (has_eval_rows && val_size > 0) {
+    problems.add(
+        fmt::format("--val_size {:g} and --eval_dataset {} both say what to evaluate on: give one",
+                    val_size,
+                    shown(values["eval_dataset"])));
+  }
+  if (val_size > 1 && std::floor(val_size) != val_size) {
+    problems.add(
+        fmt::format("--val_size {:g} is neither a number of rows nor a share below 1", val_size));
+  }
+  if (values.command() != Command::kTrain && !has_eval_rows && !values.given("dataset")) {
+    problems.add("--eval_dataset or --dataset is required: the rows to read");
+  }
+  if (values.command() == Command::kTrain && !values.is("eval_strategy", "no") && !has_eval_rows &&
+      val_size == 0) {
+    problems.add(fmt::format(
+        "--eval_strategy {} has no rows to evaluate on: give --eval_dataset or --val_size",
+        shown(values["eval_strategy"])));
+  }
+}
+
+void check_adapter(const Values& values, Problems& problems) {
+  if (!values.given("adapter_name_or_path")) {
+    return;
+  }
+  const std::string adapter = shown(values["adapter_name_or_path"]);
+  if (adapter.find(',') != std::string::npos) {
+    problems.add(fmt::format(
+        "--adapter_name_or_path {}: several adapters at once are not built yet", adapter));
+  }
+  if (values.command() == Command::kTrain && values.is("finetuning_type", "full")) {
+    problems.add(
+        "--adapter_name_or_path needs --finetuning_type lora: full training has no adapter");
+  }
+}
+
+// A default length may never hide the one that the user gave, so there is no default to fight with:
+// case G07.
+void check_lengths(const Values& values, Problems& problems) {
+  if (values.given("max_length") && values.given("max_new_tokens")) {
+    problems.add(
+        fmt::format("--max_length {} and --max_new_tokens {} both bound the answer: give one",
+                    shown(values["max_length"]),
+                    shown(values["max_new_tokens"])));
+  }
+}
+
+void check_ranks(const Values& values, const Environment& environment, Problems& problems) {
+  if (values["ranks"].get<std::int64_t>() > 1) {
+    problems.add(fmt::format("--ranks {}: more than one rank is not built yet; use --ranks 1",
+                             shown(values["ranks"])));
+  }
+  for (const std::string& name : launch_variables()) {
+    const auto variable = environment.find(name);
+    if (variable != environment.end() && variable->second != "1" && !variable->second.empty()) {
+      problems.add(fmt::format(
+          "{}={} (environment) starts several ranks, which is not built yet; start one process, or "
+          "unset the variable",
+          name,
+          variable->second));
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& launch_variables() {
+  static const std::vector<std::string> names{
+      "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+  return names;
+}
+
+void check_rules(const Values& values, const Environment& environment, Problems& problems) {
+  check_required(values, problems);
+  if (!in_run_family(values)) {
+    return;
+  }
+  check_precision(values, problems);
+  check_rows(values, problems);
+  check_adapter(values, problems);
+  check_lengths(values, problems);
+  check_ranks(values, environment, problems);
+}
+
+}  // namespace zeroth::config

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "config/problems.h"
+#include "config/schema.h"
+
+namespace zeroth::config {
+
+// Variables of the environment by name, as far as they matter here.
+using Environment = std::map<std::string, std::string>;
+
+// What must hold between the values of several keys, and with the launcher's variables.
+void check_rules(const Values& values, const Environment& environment, Problems& problems);
+
+// The launchers' variables that tell how many ranks there are.
+[[nodiscard]] const std::vector<std::string>& launch_variables();
+
+}  // namespace zeroth::config
