@@ -1,0 +1,55 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace zeroth::text {
+
+// An open-addressing table from 64-bit keys to small values, sized once. Looked up for every pair
+// of symbols of a text, where std::unordered_map costs several times as much. Key ~0 is reserved.
+template <typename Value>
+class FlatMap {
+ public:
+  // Holds `num_entries` at most.
+  explicit FlatMap(std::size_t num_entries)
+      : slots_(std::bit_ceil(2 * num_entries + 2)), mask_(slots_.size() - 1) {}
+
+  // The value now stored for `key`: `value`, or the older one if there is one.
+  Value& insert(std::uint64_t key, Value value) {
+    Slot& slot = slots_[position_of(key)];
+    if (slot.key == kFree) {
+      slot = {key, value};
+    }
+    return slot.value;
+  }
+
+  [[nodiscard]] const Value* find(std::uint64_t key) const noexcept {
+    const Slot& slot = slots_[position_of(key)];
+    return slot.key == kFree ? nullptr : &slot.value;
+  }
+
+ private:
+  static constexpr std::uint64_t kFree = ~std::uint64_t{0};
+
+  struct Slot {
+    std::uint64_t key = kFree;
+    Value value{};
+  };
+
+  [[nodiscard]] std::size_t position_of(std::uint64_t key) const noexcept {
+    std::uint64_t mixed = key * 0x9E3779B97F4A7C15ULL;  // Fibonacci hashing
+    mixed ^= mixed >> 32;
+    std::size_t position = mixed & mask_;
+    while (slots_[position].key != key && slots_[position].key != kFree) {
+      position = (position + 1) & mask_;
+    }
+    return position;
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t mask_;
+};
+
+}  // namespace zeroth::text
