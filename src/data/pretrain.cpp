@@ -140,11 +140,12 @@ Dataset load_pretrain(std::span<const std::filesystem::path> files,
   Documents read = read_documents(files, settings);
   Dataset dataset;
   dataset.counts = read.counts;
+  const std::string bos = written_bos(tokenizer);
   Packer packer(settings.cutoff_len, dataset.examples);
   for (const auto& [place, text] : read.documents) {
     auto ids = encode_document(text, tokenizer);
     require_embedded(ids, settings.embedding_rows, tokenizer, place);
-    dataset.counts.bos_in_text += spells_bos(text, tokenizer) ? 1 : 0;
+    dataset.counts.bos_in_text += spells(text, bos) ? 1 : 0;
     if (settings.packing) {
       packer.add(ids);
       ++dataset.counts.kept;

@@ -24,10 +24,10 @@ void refuse_plain_text(const DataFile& file) {
   }
 }
 
-bool any_spells_bos(const AlpacaRow& row, const text::Tokenizer& tokenizer) {
-  return spells_bos(row.system, tokenizer) ||
+bool any_spells(const AlpacaRow& row, std::string_view token) {
+  return spells(row.system, token) ||
          std::any_of(row.turns.begin(), row.turns.end(), [&](const text::Turn& turn) {
-           return spells_bos(turn.user, tokenizer) || spells_bos(turn.assistant, tokenizer);
+           return spells(turn.user, token) || spells(turn.assistant, token);
          });
 }
 
@@ -44,12 +44,14 @@ bool is_blank(std::string_view text) {
   return true;
 }
 
-bool spells_bos(std::string_view text, const text::Tokenizer& tokenizer) {
+std::string written_bos(const text::Tokenizer& tokenizer) {
+  const auto prefix = tokenizer.prefix_ids();
   const auto bos = tokenizer.bos_id();
-  if (!bos || bos == tokenizer.eos_id()) {
-    return false;
-  }
-  const std::string token = tokenizer.token_of(*bos);
+  const bool written = bos && std::find(prefix.begin(), prefix.end(), *bos) != prefix.end();
+  return written ? tokenizer.token_of(*bos) : std::string();
+}
+
+bool spells(std::string_view text, std::string_view token) {
   return !token.empty() && text.find(token) != std::string_view::npos;
 }
 
@@ -84,6 +86,7 @@ Dataset load_supervised(std::span<const std::filesystem::path> files,
                         const LoadSettings& settings) {
   const auto format = text::PromptTemplate::named(settings.prompt_template);
   SupervisedRows read = read_supervised_rows(files, settings, Answer::kRequired);
+  const std::string bos = written_bos(tokenizer);
   Dataset dataset;
   dataset.counts = read.counts;
   for (const auto& [place, row] : read.rows) {
@@ -100,7 +103,7 @@ Dataset load_supervised(std::span<const std::filesystem::path> files,
     ++dataset.counts.kept;
     dataset.counts.truncated += tokens_cut > 0 ? 1 : 0;
     dataset.counts.tokens_cut += tokens_cut;
-    dataset.counts.bos_in_text += any_spells_bos(row, tokenizer) ? 1 : 0;
+    dataset.counts.bos_in_text += any_spells(row, bos) ? 1 : 0;
     dataset.examples.push_back(std::move(example));
   }
   finish_dataset(dataset, files);

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/alpaca.h"
@@ -34,8 +36,10 @@ struct SupervisedRows {
 // True where nothing but white space (Unicode's) stands in `text`.
 [[nodiscard]] bool is_blank(std::string_view text);
 
-// True where the text spells the tokenizer's BOS token: it would stand in the row a second time
-// (case D14).
-[[nodiscard]] bool spells_bos(std::string_view text, const text::Tokenizer& tokenizer);
+// The BOS token as text where the tokenizer writes it before a row, else empty: a row that spells
+// it has it twice (case D14).
+[[nodiscard]] std::string written_bos(const text::Tokenizer& tokenizer);
+[[nodiscard]] bool spells(std::string_view text,
+                          std::string_view token);  // false for an empty token
 
 }  // namespace zeroth::data
