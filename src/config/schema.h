@@ -87,8 +87,8 @@ struct Range {
   std::optional<double> max{};
   bool min_excluded = false;
   bool max_excluded = false;
-  std::optional<double>
-      also;  // one value outside the range with a meaning of its own, e.g. -1 for "all"
+  // One value outside the range with a meaning of its own, e.g. -1 for "all".
+  std::optional<double> also{};
 };
 
 // A rule that gives a value where no source does; nullopt: the default stays.

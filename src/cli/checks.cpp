@@ -1,0 +1,171 @@
+#include "cli/checks.h"
+
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/output_folder.h"
+#include "formats/model_config.h"
+#include <fmt/format.h>
+
+namespace zeroth::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+bool is_same(const fs::path& a, const fs::path& b) {
+  std::error_code error;
+  return fs::equivalent(a, b, error) && !error;
+}
+
+void require_folder(const std::string& option, const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    throw Error(
+        ErrorKind::kModel,
+        fmt::format("{} is not a folder (--{})\n  Give a folder on this machine; nothing is "
+                    "downloaded by name.",
+                    folder,
+                    option));
+  }
+}
+
+void require_file(const fs::path& file, const std::string& purpose) {
+  if (!is_there(file)) {
+    throw Error(ErrorKind::kModel, fmt::format("{} is missing: {}", file.string(), purpose));
+  }
+}
+
+// The file parts named by the index, each once.
+void check_file_parts(const fs::path& folder, const fs::path& index) {
+  const Json json =
+      parse_json(read_file(index, ErrorKind::kModel), index.string(), ErrorKind::kFormat);
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
+    throw Error(ErrorKind::kFormat, fmt::format("{} has no \"weight_map\" object", index.string()));
+  }
+  std::set<std::string> parts;
+  for (const auto& [tensor, part] : json["weight_map"].items()) {
+    if (!part.is_string()) {
+      throw Error(ErrorKind::kFormat,
+                  fmt::format("{}: weight_map.{} is not a file name", index.string(), tensor));
+    }
+    parts.insert(part.get<std::string>());
+  }
+  for (const std::string& part : parts) {
+    require_file(folder / part, fmt::format("{} names it", index.filename().string()));
+  }
+}
+
+void check_weights(const fs::path& folder) {
+  const fs::path index = folder / "model.safetensors.index.json";
+  if (is_there(folder / "model.safetensors")) {
+    return;
+  }
+  if (is_there(index)) {
+    check_file_parts(folder, index);
+  } else if (is_there(folder / "pytorch_model.bin") ||
+             is_there(folder / "pytorch_model.bin.index.json")) {
+    throw Error(ErrorKind::kNotSupported,
+                fmt::format("{} holds only pytorch_model.bin, which is not read yet\n  Save the "
+                            "model as safetensors (safe_serialization=True).",
+                            folder.string()));
+  } else {
+    throw Error(ErrorKind::kModel,
+                fmt::format("{} holds no weights: neither model.safetensors nor "
+                            "model.safetensors.index.json is there",
+                            folder.string()));
+  }
+}
+
+void check_data_file(const std::string& file) {
+  if (is_there(file)) {
+    return;
+  }
+  const bool bare_name = file.find('/') == std::string::npos && !fs::path(file).has_extension();
+  if (bare_name) {
+    throw Error(ErrorKind::kNotSupported,
+                fmt::format("there is no file {}, and names of dataset_info.json are not read "
+                            "yet\n  Give the path of the data file.",
+                            file));
+  }
+  throw Error(
+      ErrorKind::kData,
+      fmt::format("there is no data file {}\n  Relative paths start from --dataset_dir, or from "
+                  "the working folder.",
+                  file));
+}
+
+bool has_chat_template(const fs::path& folder) {
+  if (is_there(folder / "chat_template.jinja") || is_there(folder / "chat_template.json")) {
+    return true;
+  }
+  const fs::path file = folder / "tokenizer_config.json";
+  if (!is_there(file)) {
+    return false;
+  }
+  const Json json =
+      parse_json(read_file(file, ErrorKind::kModel), file.string(), ErrorKind::kFormat);
+  return json.is_object() && json.contains("chat_template") && !json["chat_template"].is_null();
+}
+
+}  // namespace
+
+void check_model_folder(const config::ModelSettings& model) {
+  const fs::path folder = model.model_name_or_path;
+  require_folder("model_name_or_path", model.model_name_or_path);
+  (void)formats::read_model_config(folder / "config.json");
+  check_weights(folder);
+  require_file(folder / "tokenizer.json", "text cannot become tokens without it");
+  if (!model.adapter_name_or_path.empty()) {
+    const fs::path adapter = model.adapter_name_or_path;
+    require_folder("adapter_name_or_path", model.adapter_name_or_path);
+    require_file(adapter / "adapter_config.json", "an adapter folder has one");
+    require_file(adapter / "adapter_model.safetensors", "an adapter folder has one");
+  }
+}
+
+void check_data_files(const config::DataSettings& data) {
+  for (const auto* files : {&data.dataset, &data.eval_dataset}) {
+    for (const std::string& file : *files) {
+      check_data_file(file);
+    }
+  }
+}
+
+void check_prompt_format(const config::RunConfig& config) {
+  const bool prompts = config.command == config::Command::kPredict ||
+                       config.data.stage == config::TrainStage::kSupervised;
+  if (prompts && config.data.prompt_template.empty() &&
+      has_chat_template(config.model.model_name_or_path)) {
+    throw Error(ErrorKind::kConfig,
+                fmt::format("{} brings a chat template, which is not rendered yet\n  Say which "
+                            "prompt format to use: "
+                            "--template alpaca, default or empty.",
+                            config.model.model_name_or_path));
+  }
+}
+
+void check_output_folder(const config::RunConfig& config,
+                         const std::vector<std::string>& more_results) {
+  const std::string& folder = config.output.output_dir;
+  for (const std::string& input :
+       {config.model.model_name_or_path, config.model.adapter_name_or_path}) {
+    if (!input.empty() && is_same(folder, input)) {
+      throw Error(
+          ErrorKind::kConfig,
+          fmt::format("--output_dir {} is the folder that the run reads from\n  Choose another "
+                      "folder, so that nothing is lost.",
+                      folder));
+    }
+  }
+  refuse_existing_results(folder, config.output.overwrite_output_dir, more_results);
+}
+
+}  // namespace zeroth::cli

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/run_config.h"
+
+// What can be checked in a tenth of a second, before any engine starts: that files exist and fit
+// together. Each throws the Error that belongs to it.
+namespace zeroth::cli {
+
+// The model folder: config.json that can be read, weights in safetensors, a tokenizer.json; the
+// adapter folder.
+void check_model_folder(const config::ModelSettings& model);
+
+// Every data file exists. A bare name is refused as a name of dataset_info.json, which is not read
+// yet.
+void check_data_files(const config::DataSettings& data);
+
+// A model with a chat template must not be prompted in another format unless that was asked for.
+void check_prompt_format(const config::RunConfig& config);
+
+// The output folder is neither the model's nor the adapter's, and holds no results that may not be
+// replaced.
+void check_output_folder(const config::RunConfig& config,
+                         const std::vector<std::string>& more_results = {});
+
+}  // namespace zeroth::cli

@@ -1,0 +1,26 @@
+#include "cli/engine_run.h"
+
+#include <optional>
+
+#include "base/output_folder.h"
+#include "cli/checks.h"
+#include "cli/launcher.h"
+#include "config/resolve.h"
+
+namespace zeroth::cli {
+
+int run_with_engine(config::Command command, Arguments arguments) {
+  const config::RunConfig config =
+      config::resolve(command, arguments, config::process_environment());
+  check_model_folder(config.model);
+  check_data_files(config.data);
+  check_prompt_format(config);
+  std::optional<OutputFolder> output;
+  if (!config.output.output_dir.empty()) {
+    check_output_folder(config);
+    output.emplace(config.output.output_dir);
+  }
+  return run_worker(config);
+}
+
+}  // namespace zeroth::cli
