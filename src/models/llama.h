@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/adapter.h"
+#include "formats/model_config.h"
+#include "formats/safetensors.h"
+#include "models/unit.h"
+#include "shapes/model_shape.h"
+
+namespace zeroth::models {
+
+struct ModelOptions {
+  at::ScalarType dtype = at::kFloat;         // in which weights are held and computed with
+  std::optional<shapes::LoraSettings> lora;  // adapters; the base is then frozen
+  bool trainable = true;                     // false: nothing is trained (evaluation, generation)
+  std::uint64_t seed = 42;                   // of new weights (LoRA's A, random models)
+};
+
+// A LLaMA as a list of units: embedding, blocks, head. Weights are as constructed until they are
+// loaded.
+struct Model {
+  formats::ModelConfig config;
+  shapes::ModelShape shape;
+  shapes::LoraTargets lora;  // empty without adapters
+  UnitList units;
+
+  [[nodiscard]] Parameter* find(const std::string& name);  // nullptr if there is none
+  [[nodiscard]] std::int64_t num_parameters() const;
+  [[nodiscard]] std::int64_t num_trainable() const;
+};
+
+// Units whose base weights are read from `weights` (checked by shapes::check_weights); LoRA's A is
+// uniform in
+// +-1/sqrt(in), B zero, as PEFT starts them.
+[[nodiscard]] Model load_llama(const formats::ModelConfig& config,
+                               const formats::ModelWeights& weights,
+                               const ModelOptions& options);
+
+// Random weights as Transformers initialises them: normal with the config's initializer_range,
+// norms 1, biases 0. Each tensor depends on the seed and its name alone.
+[[nodiscard]] Model random_llama(const formats::ModelConfig& config, const ModelOptions& options);
+
+// Overwrites the adapters of `model` with those of a PEFT file.
+void load_adapter(Model& model, const formats::SafetensorsFile& file);
+
+}  // namespace zeroth::models
