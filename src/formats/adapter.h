@@ -7,15 +7,21 @@
 
 namespace zeroth::formats {
 
-// PEFT's adapter_config.json, as far as plain LoRA goes. Anything that would change the result and is not
-// built yet (use_dora, rank_pattern, modules_to_save, bias, ...) is refused by name with its value.
+// PEFT's adapter_config.json, as far as plain LoRA goes. Anything that would change the result and
+// is not built yet (use_dora, rank_pattern, modules_to_save, bias, ...) is refused by name with its
+// value.
 struct AdapterConfig {
   std::string base_model_name_or_path;
   std::int64_t rank = 8;
   double alpha = 8;
   double dropout = 0;
-  std::vector<std::string> target_modules;  // names as PEFT matches them: equal, or ending in ".name"
+  // Names as PEFT matches them (equal, or ending in ".name"), or the single word "all-linear".
+  std::vector<std::string> target_modules;
 };
+
+inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
+inline constexpr const char* kAdapterWeightsFile = "adapter_model.safetensors";
+inline constexpr const char* kAllLinear = "all-linear";
 
 // `folder` holds adapter_config.json and adapter_model.safetensors.
 [[nodiscard]] AdapterConfig read_adapter_config(const std::filesystem::path& folder);

@@ -46,9 +46,10 @@ struct ModelConfig {
   Json raw;                                 // the whole file, to be written back with a result
 };
 
-// Reads `path` (a config.json). Missing file, missing or mistyped fields, shapes that do not divide, and
-// features not built yet (another model_type, rope types, quantization_config, hidden_act other than silu)
-// are Errors of kModel / kNotSupported that name the file, the field and its value.
+// Reads `path` (a config.json). Missing file, missing or mistyped fields, shapes that do not
+// divide, and features not built yet (another model_type, rope types, quantization_config,
+// hidden_act other than silu) are Errors of kModel / kNotSupported that name the file, the field
+// and its value.
 [[nodiscard]] ModelConfig read_model_config(const std::filesystem::path& path);
 
 // generation_config.json of a model folder, as far as generation needs it; empty where absent.
@@ -56,6 +57,8 @@ struct GenerationDefaults {
   std::vector<std::int64_t> eos_token_ids;
   std::optional<std::int64_t> pad_token_id;
 };
-[[nodiscard]] GenerationDefaults read_generation_defaults(const std::filesystem::path& model_folder);
+
+[[nodiscard]] GenerationDefaults read_generation_defaults(
+    const std::filesystem::path& model_folder);
 
 }  // namespace zeroth::formats

@@ -11,15 +11,16 @@
 
 #include "formats/dtype.h"
 
-// The safetensors format (https://github.com/huggingface/safetensors, "Format"): 8 bytes of little-endian
-// header length, a JSON header, one buffer. Any fault of header, size or range is an Error of kFormat that
-// names the file, the tensor and the numbers; a missing file is kModel.
+// The safetensors format (https://github.com/huggingface/safetensors, "Format"): 8 bytes of
+// little-endian header length, a JSON header, one buffer. Any fault of header, size or range is an
+// Error of kFormat that names the file, the tensor and the numbers; a missing file is kModel.
 namespace zeroth::formats {
 
 struct TensorView {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;
-  std::span<const std::byte> bytes;  // borrowed from the SafetensorsFile
+  std::span<const std::byte>
+      bytes;  // borrowed from the SafetensorsFile; may be unaligned for its type
 };
 
 // A file mapped read-only. Views stay valid as long as the object lives.
@@ -34,7 +35,8 @@ class SafetensorsFile {
   [[nodiscard]] const std::map<std::string, TensorView>& tensors() const noexcept;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const noexcept;
   [[nodiscard]] bool contains(const std::string& name) const;
-  [[nodiscard]] const TensorView& at(const std::string& name) const;  // kModel naming file and nearest names
+  [[nodiscard]] const TensorView& at(
+      const std::string& name) const;  // kModel naming file and nearest names
 
  private:
   struct State;
@@ -48,18 +50,27 @@ struct TensorToWrite {
   std::span<const std::byte> bytes;  // must live until write_safetensors returns
 };
 
-// Writes the tensors sorted as the reference writer does (dtype size descending, then name), header padded
-// to 8 bytes, through a temporary file and rename. The result depends on the arguments alone.
-void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWrite> tensors,
+// The order in which write_safetensors writes, and the entry of a tensor that was read.
+void sort_as_written(std::vector<TensorToWrite>& tensors);
+[[nodiscard]] TensorToWrite to_write(const std::string& name, const TensorView& view);
+
+// Writes the tensors sorted as the reference writer does (dtype size descending, then name), header
+// padded to 8 bytes, through a temporary file and rename. The result depends on the arguments
+// alone.
+void write_safetensors(const std::filesystem::path& path,
+                       std::vector<TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata);
 
 // The weights of a model folder: `model.safetensors`, or the file parts named by
-// `model.safetensors.index.json`. Folders with only pytorch_model.bin are refused by name.
+// `model.safetensors.index.json` (as in Transformers, the former wins where both are). Folders with
+// only pytorch_model.bin are refused by name.
 class ModelWeights {
  public:
   explicit ModelWeights(const std::filesystem::path& folder);
 
-  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
+
+  [[nodiscard]] std::vector<std::string> names() const;  // sorted
   [[nodiscard]] bool contains(const std::string& name) const;
   // kModel if absent, naming the folder and the nearest names.
   [[nodiscard]] const TensorView& at(const std::string& name) const;
@@ -67,6 +78,9 @@ class ModelWeights {
   [[nodiscard]] const std::filesystem::path& file_of(const std::string& name) const;
 
  private:
+  void open_single(const std::filesystem::path& path);
+  void open_parts(const std::filesystem::path& index_path);
+
   std::filesystem::path folder_;
   std::vector<SafetensorsFile> files_;
   std::map<std::string, std::size_t> file_index_;

@@ -1,0 +1,154 @@
+#include "formats/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "formats/mapped_file.h"
+#include "formats/safetensors_header.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace zeroth::formats {
+
+struct SafetensorsFile::State {
+  explicit State(const std::filesystem::path& file_path) : path(file_path), file(file_path) {}
+
+  std::filesystem::path path;
+  MappedFile file;
+  std::map<std::string, TensorView> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : state_(std::make_unique<State>(path)) {
+  const std::span<const std::byte> file = state_->file.bytes();
+  SafetensorsHeader header = parse_safetensors_header(file, path.string());
+  const std::span<const std::byte> buffer = file.subspan(header.buffer_begin);
+  for (HeaderEntry& entry : header.entries) {
+    TensorView view{.dtype = entry.dtype,
+                    .shape = std::move(entry.shape),
+                    .bytes = buffer.subspan(entry.begin, entry.end - entry.begin)};
+    state_->tensors.emplace(std::move(entry.name), std::move(view));
+  }
+  state_->metadata = std::move(header.metadata);
+}
+
+SafetensorsFile::~SafetensorsFile() = default;
+SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
+SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
+
+const std::filesystem::path& SafetensorsFile::path() const noexcept {
+  return state_->path;
+}
+
+const std::map<std::string, TensorView>& SafetensorsFile::tensors() const noexcept {
+  return state_->tensors;
+}
+
+const std::map<std::string, std::string>& SafetensorsFile::metadata() const noexcept {
+  return state_->metadata;
+}
+
+bool SafetensorsFile::contains(const std::string& name) const {
+  return state_->tensors.contains(name);
+}
+
+const TensorView& SafetensorsFile::at(const std::string& name) const {
+  const auto found = state_->tensors.find(name);
+  if (found != state_->tensors.end()) {
+    return found->second;
+  }
+  std::vector<std::string> names;
+  for (const auto& [present, view] : state_->tensors) {
+    names.push_back(present);
+  }
+  const std::vector<std::string> near = nearest(name, names);
+  throw Error(ErrorKind::kModel,
+              fmt::format("{} holds no tensor \"{}\"\n  Nearest of its {} names: {}",
+                          path().string(),
+                          name,
+                          names.size(),
+                          near.empty() ? "none is near" : join(near, ", ")));
+}
+
+void sort_as_written(std::vector<TensorToWrite>& tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
+    const std::size_t a_bytes = element_bytes(a.dtype);
+    const std::size_t b_bytes = element_bytes(b.dtype);
+    return std::tie(b_bytes, a.name) < std::tie(a_bytes, b.name);
+  });
+}
+
+TensorToWrite to_write(const std::string& name, const TensorView& view) {
+  return {.name = name, .dtype = view.dtype, .shape = view.shape, .bytes = view.bytes};
+}
+
+namespace {
+
+void require_writable(const std::vector<TensorToWrite>& tensors) {
+  std::map<std::string, int> count;
+  for (const TensorToWrite& tensor : tensors) {
+    ZEROTH_CHECK(++count[tensor.name] == 1, "tensor {} is given twice", tensor.name);
+    ZEROTH_CHECK(tensor.name != "__metadata__", "a tensor may not be called __metadata__");
+    const auto needed = bytes_of_shape(tensor.shape, tensor.dtype);
+    ZEROTH_CHECK(needed && *needed == tensor.bytes.size(),
+                 "tensor {} of shape [{}], {}: {} bytes are given",
+                 tensor.name,
+                 fmt::join(tensor.shape, ", "),
+                 dtype_name(tensor.dtype),
+                 tensor.bytes.size());
+  }
+}
+
+// Built as text: the JSON type's object would be searched once for each key.
+std::string header_text(const std::vector<TensorToWrite>& tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  std::string text = "{";
+  if (!metadata.empty()) {
+    text += fmt::format("\"__metadata__\":{},", Json(metadata).dump());
+  }
+  std::size_t begin = 0;
+  for (const TensorToWrite& tensor : tensors) {
+    text += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},",
+                        Json(tensor.name).dump(),
+                        dtype_name(tensor.dtype),
+                        fmt::join(tensor.shape, ","),
+                        begin,
+                        begin + tensor.bytes.size());
+    begin += tensor.bytes.size();
+  }
+  if (text.back() == ',') {
+    text.pop_back();
+  }
+  text += '}';
+  constexpr std::size_t kAlignment = 8;
+  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+  return text;
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path,
+                       std::vector<TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  require_writable(tensors);
+  sort_as_written(tensors);
+  const std::string header = header_text(tensors, metadata);
+  std::array<std::byte, kLengthBytes> length{};
+  for (std::size_t i = 0; i < kLengthBytes; ++i) {
+    length[i] = static_cast<std::byte>(header.size() >> (8 * i));
+  }
+  std::vector<std::span<const std::byte>> parts{length, std::as_bytes(std::span(header))};
+  for (const TensorToWrite& tensor : tensors) {
+    parts.push_back(tensor.bytes);
+  }
+  write_file_atomically(path, parts);
+}
+
+}  // namespace zeroth::formats

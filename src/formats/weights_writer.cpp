@@ -1,0 +1,227 @@
+#include "formats/weights_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <regex>
+#include <system_error>
+
+#define XXH_INLINE_ALL
+#include "base/check.h"
+#include "base/file.h"
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace zeroth::formats {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSingleFile = "model.safetensors";
+constexpr const char* kIndexFile = "model.safetensors.index.json";
+constexpr const char* kStagedEnding = ".new";
+
+class Checksum {
+ public:
+  Checksum() : state_(XXH3_createState(), XXH3_freeState) { XXH3_64bits_reset(state_.get()); }
+
+  void add(const TensorToWrite& tensor) {
+    add_text(tensor.name);
+    add_text(dtype_name(tensor.dtype));
+    add_number(tensor.shape.size());
+    for (const std::int64_t size : tensor.shape) {
+      add_number(static_cast<std::uint64_t>(size));
+    }
+    XXH3_64bits_update(state_.get(), tensor.bytes.data(), tensor.bytes.size());
+  }
+
+  [[nodiscard]] std::string hex() const {
+    return fmt::format("{:016x}", XXH3_64bits_digest(state_.get()));
+  }
+
+ private:
+  // With its length in front, so that no two lists of texts hash alike.
+  void add_text(std::string_view text) {
+    add_number(text.size());
+    XXH3_64bits_update(state_.get(), text.data(), text.size());
+  }
+
+  // Byte by byte: the same on every processor.
+  void add_number(std::uint64_t number) {
+    std::array<unsigned char, 8> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<unsigned char>(number >> (8 * i));
+    }
+    XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+  }
+
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
+};
+
+using Part = std::vector<TensorToWrite>;
+
+// Greedy in the given order, as Transformers cuts; a tensor larger than the limit gets a file of
+// its own.
+std::vector<Part> cut_into_parts(const std::vector<TensorToWrite>& tensors,
+                                 std::uint64_t max_file_bytes) {
+  std::vector<Part> parts(1);
+  std::uint64_t part_bytes = 0;
+  for (const TensorToWrite& tensor : tensors) {
+    if (!parts.back().empty() && part_bytes + tensor.bytes.size() > max_file_bytes) {
+      parts.emplace_back();
+      part_bytes = 0;
+    }
+    parts.back().push_back(tensor);
+    part_bytes += tensor.bytes.size();
+  }
+  return parts;
+}
+
+std::string part_name(std::size_t index, std::size_t count) {
+  return fmt::format("model-{:05}-of-{:05}.safetensors", index + 1, count);
+}
+
+std::string index_text(const std::vector<Part>& parts) {
+  std::map<std::string, std::string> weight_map;
+  std::uint64_t total_size = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (const TensorToWrite& tensor : parts[i]) {
+      const bool is_new = weight_map.emplace(tensor.name, part_name(i, parts.size())).second;
+      ZEROTH_CHECK(is_new, "tensor {} is given twice", tensor.name);
+      total_size += tensor.bytes.size();
+    }
+  }
+  const nlohmann::json index{{"metadata", {{"total_size", total_size}}},
+                             {"weight_map", weight_map}};
+  return index.dump(2) + "\n";
+}
+
+// Parts are written under names that no reader takes and renamed together at the end, so that a
+// write that fails half-way leaves an earlier save of as many parts as it was.
+class StagedParts {
+ public:
+  explicit StagedParts(fs::path folder) : folder_(std::move(folder)) {}
+
+  StagedParts(const StagedParts&) = delete;
+  StagedParts& operator=(const StagedParts&) = delete;
+
+  ~StagedParts() {
+    std::error_code ignored;  // what is left over is harmless, and a destructor may not throw
+    for (const std::string& name : names_) {
+      fs::remove(folder_ / (name + kStagedEnding), ignored);
+    }
+  }
+
+  void write(const std::string& name, const Part& part) {
+    write_weights_file(folder_ / (name + kStagedEnding), part);
+    names_.push_back(name);
+  }
+
+  void publish() {
+    for (const std::string& name : names_) {
+      std::error_code code;
+      fs::rename(folder_ / (name + kStagedEnding), folder_ / name, code);
+      if (code) {
+        throw Error(ErrorKind::kDisk,
+                    fmt::format("cannot finish {}: {}", (folder_ / name).string(), code.message()));
+      }
+    }
+    names_.clear();
+  }
+
+ private:
+  fs::path folder_;
+  std::vector<std::string> names_;
+};
+
+std::vector<fs::path> write_parts(const fs::path& folder, const std::vector<Part>& parts) {
+  StagedParts staged(folder);
+  std::vector<fs::path> files;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    staged.write(part_name(i, parts.size()), parts[i]);
+    files.push_back(folder / part_name(i, parts.size()));
+  }
+  staged.publish();
+  write_file_atomically(folder / kIndexFile, index_text(parts));
+  files.push_back(folder / kIndexFile);
+  return files;
+}
+
+bool is_model_weights(const std::string& name) {
+  static const std::regex kPart("model-[0-9]{5}-of-[0-9]{5}\\.safetensors(\\.new)?");
+  return name == kSingleFile || name == kIndexFile || std::regex_match(name, kPart);
+}
+
+// A model.safetensors of an earlier save would win over a new index, and the other way round would
+// confuse.
+void remove_earlier(const fs::path& folder, const std::vector<fs::path>& written) {
+  std::vector<fs::path> earlier;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const bool is_new = std::find(written.begin(), written.end(), entry.path()) != written.end();
+    if (!is_new && is_model_weights(entry.path().filename().string())) {
+      earlier.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : earlier) {
+    std::error_code code;
+    if (!fs::remove(path, code) && code) {
+      throw Error(ErrorKind::kDisk,
+                  fmt::format("cannot remove {} of an earlier save: {}\n"
+                              "  Remove it by hand: readers would take it for the new weights.",
+                              path.string(),
+                              code.message()));
+    }
+  }
+}
+
+}  // namespace
+
+std::string content_checksum(std::vector<TensorToWrite> tensors) {
+  sort_as_written(tensors);
+  Checksum checksum;
+  for (const TensorToWrite& tensor : tensors) {
+    checksum.add(tensor);
+  }
+  return checksum.hex();
+}
+
+std::string content_checksum(const SafetensorsFile& file) {
+  std::vector<TensorToWrite> tensors;
+  for (const auto& [name, view] : file.tensors()) {
+    tensors.push_back(to_write(name, view));
+  }
+  return content_checksum(std::move(tensors));
+}
+
+void write_weights_file(const fs::path& path, const std::vector<TensorToWrite>& tensors) {
+  write_safetensors(path, tensors, {{"format", "pt"}, {kChecksumKey, content_checksum(tensors)}});
+}
+
+std::vector<fs::path> write_model_weights(const fs::path& folder,
+                                          const std::vector<TensorToWrite>& tensors,
+                                          std::uint64_t max_file_bytes) {
+  ZEROTH_CHECK(max_file_bytes > 0, "a file part must be allowed to hold something");
+  const std::vector<Part> parts = cut_into_parts(tensors, max_file_bytes);
+  std::vector<fs::path> files{folder / kSingleFile};
+  if (parts.size() == 1) {
+    write_weights_file(files.front(), parts.front());
+  } else {
+    files = write_parts(folder, parts);
+  }
+  remove_earlier(folder, files);
+  return files;
+}
+
+void copy_config(const ModelConfig& config, DType dtype, const fs::path& folder) {
+  Json json = config.raw;
+  const std::string name(torch_dtype_name(dtype));
+  if (json.contains("dtype")) {
+    json["dtype"] = name;
+  }
+  if (json.contains("torch_dtype") || !json.contains("dtype")) {
+    json["torch_dtype"] = name;
+  }
+  write_file_atomically(folder / "config.json", json.dump(2) + "\n");
+}
+
+}  // namespace zeroth::formats
