@@ -64,7 +64,10 @@ void close_under_use(Layers& layers) {
   for (bool grew = true; grew;) {
     grew = false;
     for (auto& [name, folder] : layers) {
-      std::set<std::string> closed = folder.may_use.contains("all") ? all : folder.may_use;
+      std::set<std::string> closed = folder.may_use;
+      if (closed.contains("all")) {
+        closed.insert(all.begin(), all.end());
+      }
       for (const std::string& used : folder.may_use) {
         if (layers.contains(used)) {
           closed.insert(layers[used].may_use.begin(), layers[used].may_use.end());

@@ -93,6 +93,8 @@ struct ScheduleSettings {
 
 struct OutputSettings {
   std::string output_dir;
+  // Whoever writes the results calls remove_results() (base/output_folder.h) once its inputs are
+  // read and good.
   bool overwrite_output_dir = false;
   std::int64_t logging_steps = 10;  // progress lines; metrics.jsonl has every update
   bool log_micro_steps = false;

@@ -1,0 +1,81 @@
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/output_folder.h"
+#include "cli/checks.h"
+#include "cli/commands.h"
+#include "config/resolve.h"
+#include "data/bad_rows.h"
+#include "data/data_file.h"
+#include "data/row_reader.h"
+#include "text/bpe_trainer.h"
+#include <fmt/format.h>
+
+namespace zeroth::cli {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// Takes the texts of one row, whichever of these columns it has.
+std::string take_row(const Json& row, Texts& texts) {
+  bool found = false;
+  for (const char* column : {"instruction", "input", "output", "text"}) {
+    if (row.is_object() && row.contains(column) && row[column].is_string()) {
+      texts.push_back(row[column].get<std::string>());
+      found = true;
+    }
+  }
+  return found ? "" : "has no text under instruction, input, output or text";
+}
+
+Texts read_texts(const std::vector<std::filesystem::path>& files) {
+  Texts texts;
+  data::BadRows bad_rows;
+  std::int64_t num_rows = 0;
+  const data::RowFormat format{
+      .take = [&](const data::RowPlace&, const Json& row) { return take_row(row, texts); },
+      .name_foreign = [](const Json&) { return std::string(); }};
+  for (const std::filesystem::path& path : files) {
+    const data::DataFile file = data::open_data_file(path);
+    if (file.format == data::FileFormat::kPlainText) {
+      texts.emplace_back(file.text());
+    } else {
+      num_rows += data::read_json_rows(file, -1, format, bad_rows);
+    }
+  }
+  bad_rows.raise_if_any(num_rows, false);
+  return texts;
+}
+
+void report(const text::TrainedTokenizer& tokenizer, const config::RunConfig& config) {
+  if (config.json_output) {
+    fmt::print("{}\n",
+               Json{{"vocab_size", tokenizer.vocab_size}, {"merges", tokenizer.num_merges}}.dump());
+    return;
+  }
+  fmt::print("a tokenizer of {} tokens ({} merges)\n", tokenizer.vocab_size, tokenizer.num_merges);
+  for (const std::filesystem::path& file : tokenizer.files) {
+    fmt::print("  {}\n", file.string());
+  }
+}
+
+}  // namespace
+
+int run_train_tokenizer(Arguments arguments) {
+  const config::RunConfig config = config::resolve(config::Command::kTrainTokenizer, arguments, {});
+  check_data_files(config.data);
+  check_output_folder(config, {"tokenizer.json"});
+  const std::vector<std::filesystem::path> files(config.data.dataset.begin(),
+                                                 config.data.dataset.end());
+  const Texts texts = read_texts(files);
+  const OutputFolder output(config.output.output_dir);
+  text::TrainerSettings settings;
+  settings.vocab_size = config.vocab_size;
+  report(text::train_byte_level_bpe(texts, settings, config.output.output_dir), config);
+  return 0;
+}
+
+}  // namespace zeroth::cli

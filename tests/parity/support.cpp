@@ -1,0 +1,93 @@
+#include "parity/support.h"
+
+#include <ATen/ATen.h>
+
+namespace zeroth::parity {
+
+std::filesystem::path shared_data() {
+  return std::filesystem::path(ZEROTH_SOURCE_DIR) / "../shared/data";
+}
+
+std::filesystem::path golden() {
+  return std::filesystem::path(ZEROTH_SOURCE_DIR) / "tests/golden";
+}
+
+at::Tensor tensor(const formats::SafetensorsFile& file, const std::string& name) {
+  const formats::TensorView& view = file.at(name);
+  const at::ScalarType dtype = view.dtype == formats::DType::kI64   ? at::kLong
+                               : view.dtype == formats::DType::kF64 ? at::kDouble
+                                                                    : at::kFloat;
+  auto* data = const_cast<std::byte*>(view.bytes.data());
+  return at::from_blob(data, view.shape, at::TensorOptions(dtype)).clone();
+}
+
+double relative_norm(const at::Tensor& value, const at::Tensor& reference) {
+  const at::Tensor wide = reference.to(at::kDouble);
+  return ((value.to(at::kDouble) - wide).norm() / wide.norm()).item<double>();
+}
+
+double worst_excess(const at::Tensor& value,
+                    const at::Tensor& reference,
+                    double absolute,
+                    double relative) {
+  const at::Tensor wide = reference.to(at::kDouble);
+  return ((value.to(at::kDouble) - wide).abs() / (wide.abs() * relative + absolute))
+      .max()
+      .item<double>();
+}
+
+models::TokenBatch batch_of(const at::Tensor& ids_BT, const at::Tensor& labels_BT) {
+  models::TokenBatch batch{.ids_BT = ids_BT, .labels_BT = labels_BT};
+  for (std::int64_t row = 0; row < ids_BT.size(0); ++row) {
+    batch.rows.push_back(row);
+  }
+  if (labels_BT.defined()) {
+    batch.num_targets =
+        (labels_BT.narrow(1, 1, labels_BT.size(1) - 1) != -100).sum().item<std::int64_t>();
+  }
+  return batch;
+}
+
+models::TokenBatch rows_of(const models::TokenBatch& batch,
+                           std::int64_t first,
+                           std::int64_t count) {
+  models::TokenBatch part = batch_of(batch.ids_BT.narrow(0, first, count).contiguous(),
+                                     batch.labels_BT.narrow(0, first, count).contiguous());
+  part.rows.assign(batch.rows.begin() + first, batch.rows.begin() + first + count);
+  return part;
+}
+
+Trainee make_trainee(TraineeOptions options) {
+  const formats::ModelWeights weights(options.folder);
+  const formats::ModelConfig config = formats::read_model_config(options.folder / "config.json");
+  Trainee trainee{.model = models::load_llama(config, weights, options.model)};
+  if (!options.adapter.empty()) {
+    models::load_adapter(trainee.model, formats::SafetensorsFile(options.adapter));
+  }
+  options.engine.dtype = options.model.dtype;
+  trainee.engine = std::make_unique<engine::Engine>(
+      trainee.model.units, std::move(options.optimizer), options.engine);
+  return trainee;
+}
+
+at::Tensor logits(engine::Engine& engine, const at::Tensor& ids_BT) {
+  const models::TokenBatch batch = batch_of(ids_BT, {});
+  return engine.infer({.batch = batch});
+}
+
+engine::StepReport train_window(engine::Engine& engine,
+                                const std::vector<models::TokenBatch>& micro_batches) {
+  engine.set_window(static_cast<std::int64_t>(micro_batches.size()));
+  engine::StepReport report;
+  for (const models::TokenBatch& batch : micro_batches) {
+    engine.backward(engine.forward(batch));
+    report = engine.step();
+  }
+  return report;
+}
+
+optim::Schedule constant_rate(double rate) {
+  return {.kind = optim::ScheduleKind::kConstant, .peak = rate};
+}
+
+}  // namespace zeroth::parity
