@@ -36,15 +36,18 @@ Bpe::Bpe(BpeSettings settings,
     : settings_(std::move(settings)),
       vocabulary_(std::move(vocabulary)),
       merges_(merges.size()),
-      borders_(merges.size()) {
+      borders_(std::in_place) {
   index_characters();
   std::string joined;
+  TokenId id = kNoToken;
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
     const MergeRule& merge = merges[rank];
     joined.assign(merge.first).append(merge.second);
+    // Merges usually make tokens in the order of their ids; a guess that holds spares a look-up.
+    id = vocabulary_.token(id + 1) == joined ? id + 1 : require(joined, merge, where);
     merges_.add(require(merge.first, merge, where),
                 require(merge.second, merge, where),
-                {static_cast<std::int32_t>(rank), require(joined, merge, where)});
+                {static_cast<std::int32_t>(rank), id});
     note_border(merge);
   }
 }

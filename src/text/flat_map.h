@@ -12,17 +12,20 @@ namespace zeroth::text {
 template <typename Value>
 class FlatMap {
  public:
-  // Holds `num_entries` at most.
-  explicit FlatMap(std::size_t num_entries)
-      : slots_(std::bit_ceil(2 * num_entries + 2)), mask_(slots_.size() - 1) {}
+  // Grows by itself; `num_entries` spares the growing.
+  explicit FlatMap(std::size_t num_entries = 0) : slots_(std::bit_ceil(2 * num_entries + 2)) {}
 
   // The value now stored for `key`: `value`, or the older one if there is one.
   Value& insert(std::uint64_t key, Value value) {
-    Slot& slot = slots_[position_of(key)];
-    if (slot.key == kFree) {
-      slot = {key, value};
+    Slot* slot = &slots_[position_of(key)];
+    if (slot->key == kFree) {
+      if (2 * ++size_ > slots_.size()) {
+        grow();
+        slot = &slots_[position_of(key)];
+      }
+      *slot = {key, value};
     }
-    return slot.value;
+    return slot->value;
   }
 
   [[nodiscard]] const Value* find(std::uint64_t key) const noexcept {
@@ -38,18 +41,29 @@ class FlatMap {
     Value value{};
   };
 
+  void grow() {
+    std::vector<Slot> old(2 * slots_.size());
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.key != kFree) {
+        slots_[position_of(slot.key)] = slot;
+      }
+    }
+  }
+
   [[nodiscard]] std::size_t position_of(std::uint64_t key) const noexcept {
     std::uint64_t mixed = key * 0x9E3779B97F4A7C15ULL;  // Fibonacci hashing
     mixed ^= mixed >> 32;
-    std::size_t position = mixed & mask_;
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t position = mixed & mask;
     while (slots_[position].key != key && slots_[position].key != kFree) {
-      position = (position + 1) & mask_;
+      position = (position + 1) & mask;
     }
     return position;
   }
 
   std::vector<Slot> slots_;
-  std::size_t mask_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace zeroth::text

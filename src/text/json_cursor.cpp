@@ -143,7 +143,9 @@ std::uint32_t JsonCursor::four_hex_digits() {
 }
 
 std::int64_t JsonCursor::integer(std::string_view what) {
-  skip_space();
+  if (peek() == '\0' && at_ >= text_.size()) {
+    fail(fmt::format("the file ends where {} should stand; it may have been cut off", what));
+  }
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
   const auto stop = static_cast<std::size_t>(end - text_.data());

@@ -25,31 +25,39 @@ class PromptTemplate {
   [[nodiscard]] static std::vector<std::string> names();
 
   struct EncodedTurn {
-    std::vector<TokenId>
-        prompt;  // everything before the answer (BOS and system text in the first turn)
-    std::vector<TokenId>
-        answer;  // the answer, closed by the end token and whatever the format writes after it
+    // Everything before the answer: BOS and system text in the first turn, what separates the turns
+    // in later ones.
+    std::vector<TokenId> prompt;
+    std::vector<TokenId> answer;  // closed by the end token, with nothing behind it
     std::size_t num_answer_targets =
-        0;  // leading ids of `answer` that are trained (through the end token)
+        0;  // leading ids of `answer` that are trained: all, the end token included
   };
 
-  // All turns in order; the last turn's `answer` may be left out by generation.
+  // All turns in order. An empty `system` means the format's own system text, if it has one.
+  // Generation leaves out the last turn's `answer`. kModel where the tokenizer has no end token.
   [[nodiscard]] std::vector<EncodedTurn> encode(const Tokenizer& tokenizer,
                                                 std::string_view system,
                                                 std::span<const Turn> turns) const;
 
  private:
-  struct Slots {
-    std::string name;
-    std::string system_before, system_after, default_system;
-    bool system_closed_by_eos = false;
-    std::string user_before, user_after;
-    bool user_closed_by_eos = false;
-    std::string assistant_before, assistant_after;
+  // Text put around what the user gives, and whether the end token follows before `after_end`.
+  struct Slot {
+    std::string before, after;
+    bool end_token = false;
+    std::string after_end;
   };
 
-  explicit PromptTemplate(Slots slots);
-  Slots slots_;
+  struct Format {
+    std::string name;
+    std::string default_system;
+    Slot system;
+    Slot user;
+    std::string between_turns;  // after an answer's end token, where another turn follows
+  };
+
+  explicit PromptTemplate(Format format);
+  static const std::vector<Format>& formats();
+  Format format_;
 };
 
 }  // namespace zeroth::text

@@ -3,6 +3,8 @@
 #include <bit>
 #include <functional>
 
+#include "base/check.h"
+
 namespace zeroth::text {
 namespace {
 
@@ -56,7 +58,10 @@ TokenTable::Added TokenTable::add(std::string_view token, TokenId id) {
   if (index >= by_id_.size()) {
     by_id_.resize(index + 1);
   }
-  by_id_[index] = {spellings_.size(), static_cast<std::uint32_t>(token.size()), true};
+  ZEROTH_CHECK(spellings_.size() + token.size() < kAbsent,
+               "the spellings of all tokens exceed 4 GiB");
+  by_id_[index] = {static_cast<std::uint32_t>(spellings_.size()),
+                   static_cast<std::uint32_t>(token.size())};
   spellings_ += token;
   slot = {hash, id};
   ++num_tokens_;
@@ -77,7 +82,7 @@ std::string_view TokenTable::token(TokenId id) const noexcept {
 
 bool TokenTable::contains(TokenId id) const noexcept {
   return id >= 0 && static_cast<std::size_t>(id) < by_id_.size() &&
-         by_id_[static_cast<std::size_t>(id)].present;
+         by_id_[static_cast<std::size_t>(id)].length != kAbsent;
 }
 
 }  // namespace zeroth::text

@@ -32,10 +32,11 @@ class TokenTable {
   [[nodiscard]] TokenId max_id() const noexcept { return static_cast<TokenId>(by_id_.size()) - 1; }
 
  private:
+  static constexpr std::uint32_t kAbsent = ~std::uint32_t{0};
+
   struct Spelling {
-    std::size_t begin = 0;
-    std::uint32_t length = 0;
-    bool present = false;
+    std::uint32_t begin = 0;
+    std::uint32_t length = kAbsent;
   };
 
   struct Slot {
