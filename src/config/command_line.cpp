@@ -65,6 +65,9 @@ class Reader {
         read_bare_word(argument);
       }
     }
+    if (!files_.empty()) {
+      give(*find_declaration("dataset"), "dataset", join(files_, ","));
+    }
     return std::move(given_);
   }
 
@@ -163,7 +166,7 @@ class Reader {
 
   void read_bare_word(const std::string& word) {
     if (command_ == Command::kTrainTokenizer) {
-      give(*find_declaration("dataset"), "dataset", word);
+      files_.push_back(word);
     } else if (word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json")) {
       problems_.add(
           fmt::format("{}: recipe files are not read yet; give the settings as options", word));
@@ -180,6 +183,7 @@ class Reader {
   Problems& problems_;
   std::size_t next_ = 0;
   std::vector<Given> given_;
+  std::vector<std::string> files_;  // train-tokenizer's bare words
 };
 
 }  // namespace

@@ -261,9 +261,11 @@ TEST(Resolve, SeveralRanksInTheEnvironmentAreRefused) {
 }
 
 TEST(Resolve, TokenizerFilesMayStandBare) {
-  const RunConfig config = resolve(
-      Command::kTrainTokenizer, Arguments{"a.txt", "--vocab_size", "300", "--output_dir", "o"}, {});
-  EXPECT_EQ(config.data.dataset, std::vector<std::string>{"a.txt"});
+  const RunConfig config =
+      resolve(Command::kTrainTokenizer,
+              Arguments{"a.txt", "b.json", "--vocab_size", "300", "--output_dir", "o"},
+              {});
+  EXPECT_EQ(config.data.dataset, (std::vector<std::string>{"a.txt", "b.json"}));
   EXPECT_EQ(config.vocab_size, 300);
 }
 

@@ -39,7 +39,7 @@ std::string notes(Command command, const Declaration& declaration) {
     parts.push_back(fmt::format("default {}", shown(value)));
   }
   if (!declaration.unit.empty()) {
-    parts.push_back("in " + declaration.unit);
+    parts.push_back(declaration.unit);
   }
   if (!declaration.aliases.empty()) {
     parts.push_back("also --" + join(declaration.aliases, ", --"));

@@ -70,6 +70,7 @@ TEST_F(Stories260K, TwentyAdamWStepsFollowTheTrace) {
   TraineeOptions full = options();
   full.optimizer = optim::make_adamw({.weight_decay = 0.01});
   full.engine.schedule = constant_rate(1e-3);
+  full.all_decay = true;  // the trace's plain PyTorch loop has one parameter group
   Trainee trainee = make_trainee(std::move(full));
   const Json& trace =
       trace_["full_ft_adamw_lr1e-3_wd0.01_clip1_20steps_f64 [loss,grad_norm_before_clip]"];

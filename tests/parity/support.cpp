@@ -64,6 +64,11 @@ Trainee make_trainee(TraineeOptions options) {
   if (!options.adapter.empty()) {
     models::load_adapter(trainee.model, formats::SafetensorsFile(options.adapter));
   }
+  for (const auto& unit : trainee.model.units) {
+    for (models::Parameter& parameter : unit->parameters()) {
+      parameter.decays = parameter.decays || options.all_decay;
+    }
+  }
   options.engine.dtype = options.model.dtype;
   trainee.engine = std::make_unique<engine::Engine>(
       trainee.model.units, std::move(options.optimizer), options.engine);

@@ -45,6 +45,7 @@ struct Trainee {
 struct TraineeOptions {
   std::filesystem::path folder;
   models::ModelOptions model;
+  bool all_decay = false;         // weight decay on norms too
   std::filesystem::path adapter;  // adapters to begin with; empty: fresh ones
   std::unique_ptr<optim::Optimizer> optimizer = optim::make_adamw({});
   engine::EngineOptions engine;
