@@ -1,6 +1,6 @@
 #include "text/bpe.h"
 
-#include <span>
+#include <algorithm>
 
 #include "base/error.h"
 #include "text/utf8.h"
@@ -27,6 +27,22 @@ std::string_view last_character(std::string_view token) {
   return token.substr(token.size() - code_point_before(token, token.size()).length);
 }
 
+void require(TokenId id,
+             std::string_view token,
+             const Bpe::MergeRule& merge,
+             const std::string& where) {
+  if (id == kNoToken) {
+    throw Error(
+        ErrorKind::kFormat,
+        fmt::format("{}: the merge of \"{}\" and \"{}\" needs the token \"{}\", which is not in "
+                    "model.vocab; the file is damaged or was edited by hand",
+                    where,
+                    merge.first,
+                    merge.second,
+                    token));
+  }
+}
+
 }  // namespace
 
 Bpe::Bpe(BpeSettings settings,
@@ -38,17 +54,40 @@ Bpe::Bpe(BpeSettings settings,
       merges_(merges.size()),
       borders_(std::in_place) {
   index_characters();
+  constexpr std::size_t kBlock = 64;
+  for (std::size_t begin = 0; begin < merges.size(); begin += kBlock) {
+    add_merges(
+        std::span(merges).subspan(begin, std::min(kBlock, merges.size() - begin)), begin, where);
+  }
+}
+
+// A block at a time: a vocabulary is larger than the processor's caches, and single look-ups would
+// wait for memory.
+void Bpe::add_merges(std::span<const MergeRule> merges,
+                     std::size_t first_rank,
+                     const std::string& where) {
+  std::vector<std::string_view> parts;
+  for (const MergeRule& merge : merges) {
+    parts.push_back(merge.first);
+    parts.push_back(merge.second);
+  }
+  std::vector<TokenId> ids(parts.size());
+  vocabulary_.find_all(parts, ids);
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    merges_.prefetch(ids[2 * i], ids[2 * i + 1]);
+  }
   std::string joined;
-  TokenId id = kNoToken;
-  for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-    const MergeRule& merge = merges[rank];
-    joined.assign(merge.first).append(merge.second);
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    joined.assign(merges[i].first).append(merges[i].second);
     // Merges usually make tokens in the order of their ids; a guess that holds spares a look-up.
-    id = vocabulary_.token(id + 1) == joined ? id + 1 : require(joined, merge, where);
-    merges_.add(require(merge.first, merge, where),
-                require(merge.second, merge, where),
-                {static_cast<std::int32_t>(rank), id});
-    note_border(merge);
+    const bool in_order = vocabulary_.token(last_made_ + 1) == joined;
+    last_made_ = in_order ? last_made_ + 1 : vocabulary_.find(joined);
+    require(ids[2 * i], merges[i].first, merges[i], where);
+    require(ids[2 * i + 1], merges[i].second, merges[i], where);
+    require(last_made_, joined, merges[i], where);
+    merges_.add(
+        ids[2 * i], ids[2 * i + 1], {static_cast<std::int32_t>(first_rank + i), last_made_});
+    note_border(merges[i]);
   }
 }
 
@@ -66,23 +105,6 @@ void Bpe::index_characters() {
       character_tokens_[code_point_at(token, 0).value] = id;
     }
   }
-}
-
-TokenId Bpe::require(std::string_view token,
-                     const MergeRule& merge,
-                     const std::string& where) const {
-  const TokenId id = vocabulary_.find(token);
-  if (id == kNoToken) {
-    throw Error(
-        ErrorKind::kFormat,
-        fmt::format("{}: the merge of \"{}\" and \"{}\" needs the token \"{}\", which is not in "
-                    "model.vocab; the file is damaged or was edited by hand",
-                    where,
-                    merge.first,
-                    merge.second,
-                    token));
-  }
-  return id;
 }
 
 // [Note: cuts] A piece can be megabytes long (SentencePiece style has no pre-tokenizer). Two

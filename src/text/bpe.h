@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,9 +44,9 @@ class Bpe {
 
  private:
   void index_characters();
-  [[nodiscard]] TokenId require(std::string_view token,
-                                const MergeRule& merge,
-                                const std::string& where) const;
+  void add_merges(std::span<const MergeRule> merges,
+                  std::size_t first_rank,
+                  const std::string& where);
   void note_border(const MergeRule& merge);
   [[nodiscard]] TokenId character_id(std::string_view character) const noexcept;
   void append_symbols(std::string_view piece, std::vector<TokenId>& symbols) const;
@@ -55,6 +56,7 @@ class Bpe {
   BpeSettings settings_;
   TokenTable vocabulary_;
   MergeTable merges_;
+  TokenId last_made_ = kNoToken;  // by the merge added last
   TokenId unk_ = kNoToken;
   std::vector<TokenId> byte_tokens_;       // 256, or empty without byte fallback
   std::vector<TokenId> character_tokens_;  // by code point, for the basic plane

@@ -29,6 +29,8 @@ class MergeTable {
     merges_.insert(key(left, right), {}) = merge;
   }
 
+  void prefetch(TokenId left, TokenId right) const noexcept { merges_.prefetch(key(left, right)); }
+
   [[nodiscard]] const Merge* find(TokenId left, TokenId right) const noexcept {
     return merges_.find(key(left, right));
   }

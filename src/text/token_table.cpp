@@ -1,5 +1,6 @@
 #include "text/token_table.h"
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 
@@ -70,6 +71,30 @@ TokenTable::Added TokenTable::add(std::string_view token, TokenId id) {
 
 TokenId TokenTable::find(std::string_view token) const noexcept {
   return slots_.empty() ? kNoToken : slots_[slot_of(token, hash_of(token))].id;
+}
+
+void TokenTable::find_all(std::span<const std::string_view> tokens, std::span<TokenId> ids) const {
+  ZEROTH_CHECK_EQ(tokens.size(), ids.size(), "a place for each id");
+  if (slots_.empty()) {
+    std::fill(ids.begin(), ids.end(), kNoToken);
+    return;
+  }
+  const std::size_t mask = slots_.size() - 1;
+  std::vector<std::uint32_t> hashes(tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    hashes[i] = hash_of(tokens[i]);
+    __builtin_prefetch(&slots_[hashes[i] & mask]);
+  }
+  for (const std::uint32_t hash : hashes) {
+    const TokenId id = slots_[hash & mask].id;
+    __builtin_prefetch(&by_id_[static_cast<std::size_t>(std::max(id, 0))]);
+  }
+  for (const std::uint32_t hash : hashes) {
+    __builtin_prefetch(token(slots_[hash & mask].id).data());
+  }
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    ids[i] = slots_[slot_of(tokens[i], hashes[i])].id;
+  }
 }
 
 std::string_view TokenTable::token(TokenId id) const noexcept {
