@@ -218,7 +218,7 @@ TEST_F(Load, FilesThatAreNoDataFiles) {
   EXPECT_HAS(refusal("d.json", "\xff\xfe[\0"), "is UTF-16");
   EXPECT_HAS(refusal("d.json", "instruction: a"), "d.json:1:1 is not valid JSON");
   EXPECT_HAS(refusal("d.json", "[\n{\"instruction\": \"a\", \"output\": b}]"),
-             "d.json:2:31 is not valid JSON");
+             "d.json:2:32 is not valid JSON");
   EXPECT_HAS(refusal("d.txt", "once upon a time"), "--stage pt");
   EXPECT_HAS(
       error_of(ErrorKind::kData,
