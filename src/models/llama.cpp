@@ -148,15 +148,19 @@ class Builder {
 
   void append_lora(const shapes::LinearShape& linear, std::vector<Parameter>& parameters) const {
     for (const ParameterShape& shape : shapes::lora_parameters(linear, options_.lora->rank)) {
-      parameters.push_back({.name = shape.name,
-                            .value = first_lora_value(shape, options_.seed, first_dtype(options_.trainable)),
-                            .trainable = options_.trainable,
-                            .decays = true});
+      parameters.push_back(
+          {.name = shape.name,
+           .value = first_lora_value(shape, options_.seed, first_dtype(options_.trainable)),
+           .trainable = options_.trainable,
+           .decays = true});
     }
   }
 
-  // What trains starts in fp32, so that its master copy loses nothing; the engine makes the rounded copy.
-  [[nodiscard]] at::ScalarType first_dtype(bool trains) const { return trains ? at::kFloat : options_.dtype; }
+  // What trains starts in fp32, so that its master copy loses nothing; the engine makes the rounded
+  // copy.
+  [[nodiscard]] at::ScalarType first_dtype(bool trains) const {
+    return trains ? at::kFloat : options_.dtype;
+  }
 
   [[nodiscard]] LoraScale lora_scale() const {
     if (!options_.lora) {

@@ -62,7 +62,7 @@ at::Tensor padded_mask(const at::Tensor& causal_TS, const std::vector<std::int64
 
 at::Tensor rope_frequencies(const formats::RopeConfig& rope, std::int64_t head_dim) {
   const at::Tensor exponents =
-      at::arange(0, head_dim, 2, at::kFloat) / static_cast<double>(head_dim);
+      at::arange(0, head_dim, 2, at::kDouble) / static_cast<double>(head_dim);
   const at::Tensor frequencies = 1.0 / at::pow(rope.theta, exponents);
   switch (rope.type) {
     case formats::RopeType::kDefault:
@@ -84,8 +84,8 @@ void Positions::prepare(const ForwardContext& context) {
   const std::int64_t num_new = context.batch.ids_BT.size(1);
   const at::Tensor angles = token_positions(context.batch, seen).to(at::kFloat).unsqueeze(-1) *
                             frequencies_.view({1, 1, -1});
-  cos_ = angles.cos();
-  sin_ = angles.sin();
+  cos_ = angles.cos().to(at::kFloat);
+  sin_ = angles.sin().to(at::kFloat);
   mask_ = kernels::causal_mask(num_new, seen + num_new);
   if (!context.batch.left_padding.empty()) {
     mask_ = padded_mask(mask_, context.batch.left_padding);
