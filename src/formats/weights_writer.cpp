@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <regex>
+#include <string_view>
 #include <system_error>
 
 #define XXH_INLINE_ALL
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
-constexpr const char* kStagedEnding = ".new";
+constexpr std::string_view kStagedEnding = ".new";
 
 class Checksum {
  public:
@@ -96,6 +96,10 @@ std::string index_text(const std::vector<Part>& parts) {
   return index.dump(2) + "\n";
 }
 
+std::string staged_name(const std::string& name) {
+  return name + std::string(kStagedEnding);
+}
+
 // Parts are written under names that no reader takes and renamed together at the end, so that a
 // write that fails half-way leaves an earlier save of as many parts as it was.
 class StagedParts {
@@ -108,19 +112,19 @@ class StagedParts {
   ~StagedParts() {
     std::error_code ignored;  // what is left over is harmless, and a destructor may not throw
     for (const std::string& name : names_) {
-      fs::remove(folder_ / (name + kStagedEnding), ignored);
+      fs::remove(folder_ / staged_name(name), ignored);
     }
   }
 
   void write(const std::string& name, const Part& part) {
-    write_weights_file(folder_ / (name + kStagedEnding), part);
+    write_weights_file(folder_ / staged_name(name), part);
     names_.push_back(name);
   }
 
   void publish() {
     for (const std::string& name : names_) {
       std::error_code code;
-      fs::rename(folder_ / (name + kStagedEnding), folder_ / name, code);
+      fs::rename(folder_ / staged_name(name), folder_ / name, code);
       if (code) {
         throw Error(ErrorKind::kDisk,
                     fmt::format("cannot finish {}: {}", (folder_ / name).string(), code.message()));
@@ -147,9 +151,20 @@ std::vector<fs::path> write_parts(const fs::path& folder, const std::vector<Part
   return files;
 }
 
-bool is_model_weights(const std::string& name) {
-  static const std::regex kPart("model-[0-9]{5}-of-[0-9]{5}\\.safetensors(\\.new)?");
-  return name == kSingleFile || name == kIndexFile || std::regex_match(name, kPart);
+// "model-00001-of-00002.safetensors" with any digits, finished or staged.
+bool is_part_name(std::string_view name) {
+  if (name.ends_with(kStagedEnding)) {
+    name.remove_suffix(kStagedEnding.size());
+  }
+  constexpr std::string_view kPattern = "model-00000-of-00000.safetensors";
+  return name.size() == kPattern.size() &&
+         std::equal(name.begin(), name.end(), kPattern.begin(), [](char c, char pattern) {
+           return pattern == '0' ? c >= '0' && c <= '9' : c == pattern;
+         });
+}
+
+bool is_model_weights(std::string_view name) {
+  return name == kSingleFile || name == kIndexFile || is_part_name(name);
 }
 
 // A model.safetensors of an earlier save would win over a new index, and the other way round would

@@ -59,6 +59,7 @@ TEST(WeightsWriter, AnEarlierSaveIsNotTakenForTheNewOne) {
   ZeroTensors zeros;
   const std::vector<TensorToWrite> tensors{zeros.make("a", {4}), zeros.make("b", {4})};
   (void)folder.write("tokenizer.json", "{}");
+  (void)folder.write("model-00001-of-00009.safetensors.new", "left by a run that was killed");
   write_model_weights(folder.path(), {tensors[0]});
   write_model_weights(folder.path(), tensors, 16);
   EXPECT_EQ(ModelWeights(folder.path()).names().size(), 2U);
