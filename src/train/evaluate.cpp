@@ -1,0 +1,27 @@
+#include "train/evaluate.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "train/batches.h"
+
+namespace zeroth::train {
+
+engine::Loss evaluate(engine::Engine& engine,
+                      const data::Dataset& dataset,
+                      std::int64_t batch_rows,
+                      text::TokenId pad_id) {
+  engine::Loss total;
+  const auto num_rows = static_cast<std::int64_t>(dataset.examples.size());
+  for (std::int64_t first = 0; first < num_rows; first += batch_rows) {
+    std::vector<std::int64_t> rows(
+        static_cast<std::size_t>(std::min(batch_rows, num_rows - first)));
+    std::iota(rows.begin(), rows.end(), first);
+    const engine::Loss loss = engine.evaluate(token_batch(dataset, rows, pad_id));
+    total.sum += loss.sum;
+    total.weight += loss.weight;
+  }
+  return total;
+}
+
+}  // namespace zeroth::train

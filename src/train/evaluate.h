@@ -1,0 +1,15 @@
+#pragma once
+
+#include "data/example.h"
+#include "engine/engine.h"
+
+namespace zeroth::train {
+
+// The token-weighted loss over all rows of `dataset`, `batch_rows` at a time; the cut changes
+// nothing but rounding.
+[[nodiscard]] engine::Loss evaluate(engine::Engine& engine,
+                                    const data::Dataset& dataset,
+                                    std::int64_t batch_rows,
+                                    text::TokenId pad_id);
+
+}  // namespace zeroth::train

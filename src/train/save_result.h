@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "formats/adapter.h"
+#include "models/llama.h"
+
+// What a run leaves for other tools: names and formats of PEFT and Transformers, bytes that depend
+// on the weights alone. Each returns the files it wrote.
+namespace zeroth::train {
+
+// adapter_config.json and adapter_model.safetensors (fp32).
+std::vector<std::filesystem::path> save_adapter(const std::filesystem::path& folder,
+                                                const models::Model& model,
+                                                const engine::Engine& engine,
+                                                const formats::AdapterConfig& config);
+
+// model*.safetensors in the type that the engine computes in, and config.json.
+std::vector<std::filesystem::path> save_model(const std::filesystem::path& folder,
+                                              const models::Model& model,
+                                              const engine::Engine& engine,
+                                              at::ScalarType dtype);
+
+// A model without an engine (init-model).
+std::vector<std::filesystem::path> save_model(const std::filesystem::path& folder,
+                                              const models::Model& model,
+                                              at::ScalarType dtype);
+
+// tokenizer.json and its companions, and generation_config.json, from the base model's folder.
+// Files that lie in `folder` already are not copied onto themselves.
+std::vector<std::filesystem::path> copy_companions(const std::filesystem::path& model_folder,
+                                                   const std::filesystem::path& folder);
+
+}  // namespace zeroth::train

@@ -1,0 +1,208 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/log.h"
+#include "train/batches.h"
+#include "train/evaluate.h"
+#include <fmt/format.h>
+
+namespace zeroth::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// So many skipped attempts in a row mean that the run will not recover.
+constexpr std::int64_t kMaxSkippedInARow = 10;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Json finite_or_null(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+}  // namespace
+
+Trainer::Trainer(const config::RunConfig& config,
+                 const TrainPlan& plan,
+                 engine::Engine& engine,
+                 const data::Dataset& train,
+                 const data::Dataset* validation,
+                 text::TokenId pad_id)
+    : config_(config),
+      plan_(plan),
+      engine_(engine),
+      train_(train),
+      validation_(validation),
+      pad_id_(pad_id),
+      sampler_(static_cast<std::int64_t>(train.examples.size()),
+               plan.global_rows,
+               config.seed,
+               config.data.shuffle),
+      records_(std::filesystem::path(config.output.output_dir) / "metrics.jsonl"),
+      progress_(config.output.logging_steps) {
+}
+
+TrainSummary Trainer::run() {
+  for (std::int64_t attempt = 0; attempt < plan_.total_updates; ++attempt) {
+    const Window window = train_window(attempt);
+    epoch_ = epoch_after(attempt);
+    observe(window, attempt);
+    check_progress(window);
+    evaluate_if_due(attempt);
+  }
+  if (validation_ != nullptr && evaluated_at_ != summary_.updates) {
+    evaluate_now();
+  }
+  progress_.finish();
+  summary_.train_loss = total_loss_.mean();
+  return summary_;
+}
+
+Trainer::Window Trainer::train_window(std::int64_t attempt) {
+  const Clock::time_point start = Clock::now();
+  const std::vector<std::int64_t> global_batch = sampler_.global_batch(attempt);
+  auto micro_steps = data::cut_into_micro_steps(global_batch, config_.batch.micro_batch_rows, 1, 0);
+  Window window{.rows = static_cast<std::int64_t>(global_batch.size()),
+                .tokens = num_tokens(train_, global_batch),
+                .micro_steps = static_cast<std::int64_t>(micro_steps.size())};
+  engine_.set_window(window.micro_steps);
+  for (std::size_t index = 0; index < micro_steps.size(); ++index) {
+    const engine::Loss loss = engine_.forward(token_batch(train_, micro_steps[index], pad_id_));
+    engine_.backward(loss);
+    window.report = engine_.step();
+    if (config_.output.log_micro_steps) {
+      record_micro_step(static_cast<std::int64_t>(index) + 1,
+                        loss,
+                        static_cast<std::int64_t>(micro_steps[index].size()));
+    }
+  }
+  window.seconds = seconds_since(start);
+  return window;
+}
+
+void Trainer::observe(const Window& window, std::int64_t attempt) {
+  const engine::StepReport& report = window.report;
+  const double speed = static_cast<double>(window.tokens) / window.seconds;
+  summary_.updates = report.updated ? report.step : summary_.updates;
+  summary_.rows += window.rows;
+  summary_.tokens += window.tokens;
+  summary_.target_tokens += report.loss.weight;
+  summary_.seconds += window.seconds;
+  summary_.last_loss = report.loss.mean();
+  if (report.updated) {
+    total_loss_.sum += report.loss.sum;
+    total_loss_.weight += report.loss.weight;
+  }
+  records_.append({{"kind", "update"},
+                   {"step", report.step},
+                   {"updated", report.updated},
+                   {"epoch", epoch_},
+                   {"loss", finite_or_null(report.loss.mean())},
+                   {"grad_norm", finite_or_null(report.grad_norm)},
+                   {"clip_factor", report.clip_factor},
+                   {"learning_rate", report.learning_rate},
+                   {"rows", window.rows},
+                   {"target_tokens", report.loss.weight},
+                   {"micro_steps", window.micro_steps},
+                   {"attempts", report.attempts},
+                   {"seconds", window.seconds},
+                   {"tokens_per_second", speed},
+                   {"memory_bytes", memory::peak_resident_bytes()},
+                   {"model_state_bytes", engine_.tally().model_state_bytes()},
+                   {"offload_read_bytes", 0},
+                   {"offload_write_bytes", 0}});
+  const double per_update = summary_.seconds / static_cast<double>(attempt + 1);
+  progress_.show(
+      {.step = attempt + 1,
+       .total = plan_.total_updates,
+       .loss = report.loss.mean(),
+       .learning_rate = report.learning_rate,
+       .grad_norm = report.grad_norm,
+       .tokens_per_second = static_cast<double>(summary_.tokens) / summary_.seconds,
+       .seconds_left = per_update * static_cast<double>(plan_.total_updates - attempt - 1)});
+}
+
+void Trainer::check_progress(const Window& window) {
+  if (window.report.updated) {
+    skipped_in_a_row_ = 0;
+    return;
+  }
+  ++summary_.skipped;
+  ++skipped_in_a_row_;
+  progress_.finish();
+  const bool no_targets = window.report.loss.weight == 0;
+  log::warn(fmt::format(
+      "attempt {} made no update: {}",
+      window.report.attempts,
+      no_targets
+          ? "its rows hold no target token"
+          : fmt::format("the gradient is not finite (loss {}); weights and moments are as before",
+                        window.report.loss.mean())));
+  if (skipped_in_a_row_ == kMaxSkippedInARow) {
+    throw Error(
+        ErrorKind::kData,
+        fmt::format("{} attempts in a row made no update\n  Lower learning_rate, or look at "
+                    "the rows of the last updates (metrics.jsonl).",
+                    kMaxSkippedInARow));
+  }
+}
+
+void Trainer::evaluate_if_due(std::int64_t attempt) {
+  if (validation_ == nullptr) {
+    return;
+  }
+  const std::int64_t every =
+      config_.output.eval_steps > 0 ? config_.output.eval_steps : config_.output.logging_steps;
+  const bool by_steps =
+      config_.output.eval_cadence == config::Cadence::kSteps && (attempt + 1) % every == 0;
+  const bool by_epoch = config_.output.eval_cadence == config::Cadence::kEpoch &&
+                        (attempt + 1) % plan_.updates_per_epoch == 0;
+  if (by_steps || by_epoch) {
+    evaluate_now();
+  }
+}
+
+void Trainer::evaluate_now() {
+  const Clock::time_point start = Clock::now();
+  const engine::Loss loss = evaluate(engine_, *validation_, config_.batch.eval_rows, pad_id_);
+  evaluated_at_ = summary_.updates;
+  summary_.eval_loss = loss.mean();
+  records_.append({{"kind", "evaluation"},
+                   {"step", summary_.updates},
+                   {"epoch", epoch_},
+                   {"loss", finite_or_null(loss.mean())},
+                   {"perplexity", finite_or_null(std::exp(loss.mean()))},
+                   {"rows", validation_->examples.size()},
+                   {"target_tokens", loss.weight},
+                   {"seconds", seconds_since(start)}});
+  progress_.finish();
+  log::info(fmt::format(
+      "evaluation after update {}: loss {:.4f}, perplexity {:.3f} over {} rows, {} target tokens",
+      summary_.updates,
+      loss.mean(),
+      std::exp(loss.mean()),
+      validation_->examples.size(),
+      observe::grouped(loss.weight)));
+}
+
+void Trainer::record_micro_step(std::int64_t micro_step,
+                                const engine::Loss& loss,
+                                std::int64_t rows) {
+  records_.append({{"kind", "micro_step"},
+                   {"step", summary_.updates + 1},
+                   {"micro_step", micro_step},
+                   {"loss", finite_or_null(loss.mean())},
+                   {"rows", rows},
+                   {"target_tokens", loss.weight}});
+}
+
+double Trainer::epoch_after(std::int64_t attempt) const {
+  return static_cast<double>(attempt + 1) / static_cast<double>(plan_.updates_per_epoch);
+}
+
+}  // namespace zeroth::train

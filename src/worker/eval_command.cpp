@@ -1,0 +1,41 @@
+#include <cmath>
+#include <cstdio>
+
+#include "base/log.h"
+#include "config/resolve.h"
+#include "observe/progress.h"
+#include "train/evaluate.h"
+#include "worker/commands.h"
+#include "worker/inputs.h"
+#include "worker/tables.h"
+#include <fmt/format.h>
+
+namespace zeroth::worker {
+
+void run_eval(const config::RunConfig& config) {
+  log::info(config::start_table(config));
+  const Inputs inputs = open_inputs(config);
+  const auto& names =
+      config.data.eval_dataset.empty() ? config.data.dataset : config.data.eval_dataset;
+  const data::Dataset dataset = data::load_examples(as_paths(names), inputs.tokenizer, inputs.load);
+  log::info(counts_line(dataset.counts));
+  LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
+  const auto engine = inference_engine(loaded.model, compute_dtype(config));
+  const engine::Loss loss =
+      train::evaluate(*engine, dataset, config.batch.eval_rows, inputs.pad_id);
+  const auto rows = static_cast<std::int64_t>(dataset.examples.size());
+  log::info(fmt::format("loss {:.6f}, perplexity {:.4f} over {} rows, {} target tokens",
+                        loss.mean(),
+                        std::exp(loss.mean()),
+                        observe::grouped(rows),
+                        observe::grouped(loss.weight)));
+  if (config.json_output) {
+    const Json json{{"loss", loss.mean()},
+                    {"perplexity", std::exp(loss.mean())},
+                    {"target_tokens", loss.weight},
+                    {"rows", rows}};
+    std::puts(json.dump().c_str());
+  }
+}
+
+}  // namespace zeroth::worker

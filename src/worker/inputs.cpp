@@ -1,0 +1,137 @@
+#include "worker/inputs.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "formats/safetensors.h"
+#include "shapes/check_weights.h"
+#include <fmt/format.h>
+
+namespace zeroth::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLongestDefaultRow = 2048;
+
+data::LoadSettings load_settings(const config::DataSettings& settings,
+                                 const formats::ModelConfig& model) {
+  const bool pretrains = settings.stage == config::TrainStage::kPretrain;
+  return {.stage = pretrains ? data::Stage::kPretrain : data::Stage::kSupervised,
+          .prompt_template = settings.prompt_template.empty() ? "empty" : settings.prompt_template,
+          .cutoff_len = settings.cutoff_len > 0
+                            ? settings.cutoff_len
+                            : std::min(kLongestDefaultRow, model.max_position_embeddings),
+          .max_samples = settings.max_samples,
+          .embedding_rows = model.vocab_size,
+          .train_on_prompt = settings.train_on_prompt,
+          .skip_bad_rows = settings.skip_bad_rows,
+          .packing = settings.packing};
+}
+
+// Whether the user asked for this value (it is not a default or derived from one).
+bool is_given(const config::RunConfig& config, const std::string& key) {
+  return std::any_of(
+      config.settings.begin(), config.settings.end(), [&](const config::SettingInForce& setting) {
+        return setting.key == key && setting.source == "command line";
+      });
+}
+
+// An adapter that is read brings its own shape; asking for another one at the same time is a
+// contradiction.
+void refuse_other_shape(const config::RunConfig& config, const formats::AdapterConfig& adapter) {
+  const config::FinetuneSettings& asked = config.finetune;
+  std::string differences;
+  auto compare = [&](const char* key, double wanted, double stored) {
+    if (is_given(config, key) && wanted != stored) {
+      differences +=
+          fmt::format("\n  {} {} (command line), {} in the adapter", key, wanted, stored);
+    }
+  };
+  compare("lora_rank", static_cast<double>(asked.lora_rank), static_cast<double>(adapter.rank));
+  compare("lora_alpha", asked.lora_alpha, adapter.alpha);
+  if (!differences.empty()) {
+    throw Error(
+        ErrorKind::kConfig,
+        fmt::format("{} holds an adapter of another shape:{}\n  Leave these options out, or "
+                    "train a new adapter.",
+                    config.model.adapter_name_or_path,
+                    differences));
+  }
+}
+
+formats::AdapterConfig new_adapter(const config::RunConfig& config) {
+  return {.base_model_name_or_path = config.model.model_name_or_path,
+          .rank = config.finetune.lora_rank,
+          .alpha = config.finetune.lora_alpha,
+          .dropout = config.finetune.lora_dropout,
+          .target_modules = config.finetune.lora_targets};
+}
+
+std::optional<formats::AdapterConfig> adapter_of(const config::RunConfig& config, bool trains) {
+  const std::string& folder = config.model.adapter_name_or_path;
+  if (!folder.empty()) {
+    formats::AdapterConfig adapter = formats::read_adapter_config(folder);
+    refuse_other_shape(config, adapter);
+    adapter.base_model_name_or_path = config.model.model_name_or_path;
+    if (is_given(config, "lora_dropout")) {
+      adapter.dropout = config.finetune.lora_dropout;
+    }
+    return adapter;
+  }
+  const bool lora = config.finetune.type == config::FinetuningType::kLora;
+  return trains && lora ? std::optional(new_adapter(config)) : std::nullopt;
+}
+
+}  // namespace
+
+Inputs open_inputs(const config::RunConfig& config) {
+  const fs::path folder = config.model.model_name_or_path;
+  Inputs inputs{.model_config = formats::read_model_config(folder / "config.json"),
+                .tokenizer = text::Tokenizer::load(folder)};
+  inputs.load = load_settings(config.data, inputs.model_config);
+  inputs.pad_id = inputs.tokenizer.pad_id().value_or(inputs.tokenizer.eos_id().value_or(0));
+  return inputs;
+}
+
+std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+LoadedModel load_model(const config::RunConfig& config, const Inputs& inputs, bool trains) {
+  const formats::ModelWeights weights(config.model.model_name_or_path);
+  shapes::check_weights(shapes::model_shape(inputs.model_config), weights);
+  LoadedModel loaded{.adapter = adapter_of(config, trains)};
+  models::ModelOptions options{
+      .dtype = compute_dtype(config), .trainable = trains, .seed = config.seed};
+  if (loaded.adapter) {
+    options.lora = shapes::LoraSettings{.rank = loaded.adapter->rank,
+                                        .alpha = loaded.adapter->alpha,
+                                        .dropout = loaded.adapter->dropout,
+                                        .targets = loaded.adapter->target_modules};
+  }
+  loaded.model = models::load_llama(inputs.model_config, weights, options);
+  if (loaded.adapter) {
+    loaded.adapter->target_modules = loaded.model.lora.target_modules;
+  }
+  if (!config.model.adapter_name_or_path.empty()) {
+    const formats::SafetensorsFile file(fs::path(config.model.adapter_name_or_path) /
+                                        "adapter_model.safetensors");
+    shapes::check_adapter(loaded.model.shape, *loaded.adapter, file);
+    models::load_adapter(loaded.model, file);
+  }
+  return loaded;
+}
+
+at::ScalarType compute_dtype(const config::RunConfig& config) {
+  return config.model.precision == config::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+}
+
+std::unique_ptr<engine::Engine> inference_engine(models::Model& model, at::ScalarType dtype) {
+  // Nothing is trainable, so the optimizer holds no state and is never asked.
+  return std::make_unique<engine::Engine>(
+      model.units, optim::make_sgd({}), engine::EngineOptions{.dtype = dtype});
+}
+
+}  // namespace zeroth::worker

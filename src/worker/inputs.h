@@ -1,0 +1,48 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/run_config.h"
+#include "data/load.h"
+#include "engine/engine.h"
+#include "formats/adapter.h"
+#include "formats/model_config.h"
+#include "models/llama.h"
+#include "text/tokenizer.h"
+
+// What train, eval and predict read before they start. Data is read before weights: a bad row is
+// told early.
+namespace zeroth::worker {
+
+struct Inputs {
+  formats::ModelConfig model_config;
+  text::Tokenizer tokenizer;
+  text::TokenId pad_id = 0;
+  data::LoadSettings load;
+};
+
+[[nodiscard]] Inputs open_inputs(const config::RunConfig& config);
+
+[[nodiscard]] std::vector<std::filesystem::path> as_paths(const std::vector<std::string>& names);
+
+// The model with its adapter, fresh or read, as the run asks for; `trains` false freezes
+// everything.
+struct LoadedModel {
+  models::Model model;
+  std::optional<formats::AdapterConfig> adapter;  // what would be saved
+};
+
+[[nodiscard]] LoadedModel load_model(const config::RunConfig& config,
+                                     const Inputs& inputs,
+                                     bool trains);
+
+[[nodiscard]] at::ScalarType compute_dtype(const config::RunConfig& config);
+
+// An engine that only runs forwards.
+[[nodiscard]] std::unique_ptr<engine::Engine> inference_engine(models::Model& model,
+                                                               at::ScalarType dtype);
+
+}  // namespace zeroth::worker

@@ -1,0 +1,79 @@
+// The engine's program. People start `zeroth`, which hands the resolved configuration over in an
+// inherited file.
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "worker/commands.h"
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <ATen/Parallel.h>
+
+namespace {
+
+using zeroth::Error;
+using zeroth::ErrorKind;
+using zeroth::config::Command;
+using zeroth::config::RunConfig;
+
+RunConfig read_config(int argc, char** argv) {
+  if (argc != 3 || std::strcmp(argv[1], "--config-fd") != 0) {
+    throw Error(ErrorKind::kUsage, "zeroth-worker is started by zeroth; run `zeroth --help`");
+  }
+  const std::string path = fmt::format("/proc/self/fd/{}", std::atoi(argv[2]));
+  const std::string text = zeroth::read_file(path, ErrorKind::kInternal);
+  return zeroth::config::from_json(
+      zeroth::parse_json(text, "the front's configuration", ErrorKind::kInternal));
+}
+
+void run(const RunConfig& config) {
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  at::set_num_threads(
+      static_cast<int>(config.threads > 0 ? config.threads : std::max<std::int64_t>(1, cores)));
+  switch (config.command) {
+    case Command::kTrain:
+      return zeroth::worker::run_train(config);
+    case Command::kEval:
+      return zeroth::worker::run_eval(config);
+    case Command::kPredict:
+      return zeroth::worker::run_predict(config);
+    case Command::kInitModel:
+      return zeroth::worker::run_init_model(config);
+    case Command::kTokenize:
+    case Command::kTrainTokenizer:
+      break;
+  }
+  throw Error(ErrorKind::kInternal, "the front does this command itself");
+}
+
+int report(ErrorKind kind, const std::string& message) {
+  zeroth::log::info(fmt::format("{}: {}", zeroth::kind_name(kind), message));
+  return zeroth::exit_code(kind);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run(read_config(argc, argv));
+    return 0;
+  } catch (const Error& error) {
+    return report(error.kind(), error.what());
+  } catch (const std::bad_alloc&) {
+    return report(ErrorKind::kMemory,
+                  "no memory is left\n  Smaller rows or batches need less: --cutoff_len, "
+                  "--per_device_train_batch_size.");
+  } catch (const std::exception& error) {
+    return report(ErrorKind::kInternal, error.what());
+  }
+}

@@ -1,0 +1,133 @@
+#include <cstdio>
+
+#include "base/log.h"
+#include "base/output_folder.h"
+#include "base/text.h"
+#include "config/resolve.h"
+#include "generate/generate.h"
+#include "observe/progress.h"
+#include "observe/records.h"
+#include "worker/commands.h"
+#include "worker/inputs.h"
+#include "worker/tables.h"
+#include <fmt/format.h>
+
+namespace zeroth::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+generate::GenerateOptions generate_options(const config::RunConfig& config, const Inputs& inputs) {
+  const config::GenerationSettings& settings = config.generation;
+  generate::GenerateOptions options{.sampling = {.do_sample = settings.do_sample,
+                                                 .temperature = settings.temperature,
+                                                 .top_k = settings.top_k,
+                                                 .top_p = settings.top_p,
+                                                 .repetition_penalty = settings.repetition_penalty},
+                                    .pad_id = inputs.pad_id,
+                                    .max_new_tokens = settings.max_new_tokens,
+                                    .max_length = settings.max_length,
+                                    .max_positions = inputs.model_config.max_position_embeddings,
+                                    .num_layers = inputs.model_config.num_hidden_layers,
+                                    .seed = config.seed};
+  // Every end token that any of the model's files names ends an answer.
+  const auto defaults = formats::read_generation_defaults(config.model.model_name_or_path);
+  options.end_ids.insert(defaults.eos_token_ids.begin(), defaults.eos_token_ids.end());
+  options.end_ids.insert(inputs.model_config.eos_token_ids.begin(),
+                         inputs.model_config.eos_token_ids.end());
+  if (const auto end = inputs.tokenizer.eos_id()) {
+    options.end_ids.insert(*end);
+  }
+  return options;
+}
+
+struct Outcome {
+  std::int64_t rows = 0;
+  std::int64_t exact = 0;
+  std::int64_t unfinished = 0;  // stopped by a limit, not by an end token
+
+  [[nodiscard]] double exact_match() const {
+    return rows == 0 ? 0.0 : static_cast<double>(exact) / static_cast<double>(rows);
+  }
+};
+
+class Predictor {
+ public:
+  Predictor(const config::RunConfig& config, const Inputs& inputs, engine::Engine& engine)
+      : config_(config),
+        inputs_(inputs),
+        engine_(engine),
+        options_(generate_options(config, inputs)),
+        records_(fs::path(config.output.output_dir) / "generated_predictions.jsonl") {}
+
+  Outcome run(const std::vector<data::Prompt>& prompts) {
+    const auto batch = static_cast<std::size_t>(config_.batch.eval_rows);
+    for (std::size_t first = 0; first < prompts.size(); first += batch) {
+      const std::size_t last = std::min(prompts.size(), first + batch);
+      predict({prompts.data() + first, last - first});
+    }
+    return outcome_;
+  }
+
+ private:
+  void predict(std::span<const data::Prompt> prompts) {
+    std::vector<generate::Prompt> batch;
+    for (const data::Prompt& prompt : prompts) {
+      batch.push_back({.row = prompt.row, .ids = {prompt.ids.begin(), prompt.ids.end()}});
+    }
+    const std::vector<generate::Answer> answers = generate::generate(engine_, batch, options_);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      record(prompts[i], answers[i]);
+    }
+  }
+
+  void record(const data::Prompt& prompt, const generate::Answer& answer) {
+    const std::vector<text::TokenId> ids(answer.ids.begin(), answer.ids.end());
+    const std::string text = inputs_.tokenizer.decode(ids, config_.generation.skip_special_tokens);
+    records_.append({{"prompt", prompt.prompt}, {"predict", text}, {"label", prompt.label}});
+    ++outcome_.rows;
+    outcome_.exact += trim(text) == trim(prompt.label) ? 1 : 0;
+    outcome_.unfinished += answer.ended ? 0 : 1;
+  }
+
+  const config::RunConfig& config_;
+  const Inputs& inputs_;
+  engine::Engine& engine_;
+  generate::GenerateOptions options_;
+  observe::Records records_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+void run_predict(const config::RunConfig& config) {
+  log::info(config::start_table(config));
+  const Inputs inputs = open_inputs(config);
+  const auto& names =
+      config.data.eval_dataset.empty() ? config.data.dataset : config.data.eval_dataset;
+  data::RowCounts counts;
+  const std::vector<data::Prompt> prompts =
+      data::load_prompts(as_paths(names), inputs.tokenizer, inputs.load, &counts);
+  log::info(counts_line(counts));
+  LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
+  const auto engine = inference_engine(loaded.model, compute_dtype(config));
+  remove_results(config.output.output_dir);
+  const Outcome outcome = Predictor(config, inputs, *engine).run(prompts);
+  log::info(fmt::format("exact match {:.2f} % ({} of {} rows, white space at the ends not counted)",
+                        100.0 * outcome.exact_match(),
+                        outcome.exact,
+                        outcome.rows));
+  if (outcome.unfinished > 0) {
+    log::info(fmt::format("{} answers were stopped by a length limit before they ended",
+                          outcome.unfinished));
+  }
+  log::info(fmt::format("files:\n  {}/generated_predictions.jsonl", config.output.output_dir));
+  if (config.json_output) {
+    const Json json{{"exact_match", outcome.exact_match()},
+                    {"rows", outcome.rows},
+                    {"unfinished", outcome.unfinished}};
+    std::puts(json.dump().c_str());
+  }
+}
+
+}  // namespace zeroth::worker

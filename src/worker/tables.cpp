@@ -1,0 +1,147 @@
+#include "worker/tables.h"
+
+#include <cmath>
+
+#include "observe/progress.h"
+#include <fmt/format.h>
+
+namespace zeroth::worker {
+namespace {
+
+using observe::bytes_text;
+using observe::grouped;
+
+double percent(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// " (3 empty, 2 bad)" or nothing.
+std::string dropped(const data::RowCounts& counts) {
+  std::string text;
+  auto add = [&text](std::int64_t count, const char* why) {
+    if (count > 0) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(count), why);
+    }
+  };
+  add(counts.dropped_bad, "bad");
+  add(counts.dropped_empty, "with an empty answer");
+  add(counts.dropped_unlabelled, "left without a target by truncation");
+  return text.empty() ? "0 dropped" : "dropped " + text;
+}
+
+std::string next_command(const config::RunConfig& config) {
+  const bool lora = config.finetune.type == config::FinetuningType::kLora;
+  const std::string format =
+      config.data.prompt_template.empty() ? "" : " --template " + config.data.prompt_template;
+  const std::string model = lora ? fmt::format("--model_name_or_path {} --adapter_name_or_path {}",
+                                               config.model.model_name_or_path,
+                                               config.output.output_dir)
+                                 : fmt::format("--model_name_or_path {}", config.output.output_dir);
+  return fmt::format(
+      "zeroth predict {}{} --dataset ROWS.json --output_dir predictions", model, format);
+}
+
+}  // namespace
+
+std::string model_line(const models::Model& model, const config::RunConfig& config) {
+  const std::int64_t all = model.num_parameters();
+  const std::int64_t trainable = model.num_trainable();
+  return fmt::format(
+      "trainable params: {} || all params: {} || trainable%: {:.4f} ({}, {})",
+      grouped(trainable),
+      grouped(all),
+      percent(trainable, all),
+      config.finetune.type == config::FinetuningType::kLora ? "LoRA" : "full fine-tuning",
+      config.model.precision == config::Precision::kBf16 ? "bf16 with fp32 master" : "fp32");
+}
+
+std::string lora_line(const models::Model& model) {
+  std::string modules;
+  for (const auto& [name, count] : model.lora.counts) {
+    modules += fmt::format("{}{}: {}", modules.empty() ? "" : ", ", name, count);
+  }
+  return "LoRA on " + modules + " modules";
+}
+
+std::string data_line(const std::string& what, const data::Dataset& dataset) {
+  return fmt::format("{}: {} rows, {} tokens, {} of them targets ({:.1f} %)",
+                     what,
+                     grouped(static_cast<std::int64_t>(dataset.examples.size())),
+                     grouped(dataset.num_tokens),
+                     grouped(dataset.num_targets),
+                     percent(dataset.num_targets, dataset.num_tokens));
+}
+
+std::string counts_line(const data::RowCounts& counts) {
+  const std::string cut = counts.truncated == 0
+                              ? "none truncated"
+                              : fmt::format("{} truncated to cutoff_len ({} tokens cut)",
+                                            grouped(counts.truncated),
+                                            grouped(counts.tokens_cut));
+  return fmt::format("rows: {} read, {} kept, {}, {}",
+                     grouped(counts.read),
+                     grouped(counts.kept),
+                     dropped(counts),
+                     cut);
+}
+
+std::string plan_lines(const config::RunConfig& config, const train::TrainPlan& plan) {
+  const config::BatchSettings& batch = config.batch;
+  const std::int64_t last = plan.total_updates - 1;
+  const double epochs =
+      static_cast<double>(plan.total_updates) / static_cast<double>(plan.updates_per_epoch);
+  const std::int64_t remainder = plan.rows % plan.global_rows;
+  const std::string partial =
+      remainder == 0
+          ? ""
+          : fmt::format(", the last of an epoch with {} rows, weighted by its tokens", remainder);
+  return fmt::format(
+      "global batch: {} rows = {} micro x {} accumulation x {} ranks\n"
+      "updates: {} per epoch{}; {} in all ({:.2f} epochs{})\n"
+      "learning rate (in updates): {:.3e} first, {:.3e} after warm-up of {}, {:.3e} middle, {:.3e} "
+      "last",
+      batch.global_rows(),
+      batch.micro_batch_rows,
+      batch.accumulation,
+      batch.world_size,
+      plan.updates_per_epoch,
+      partial,
+      plan.total_updates,
+      epochs,
+      config.schedule.max_steps > 0 ? ", by max_steps" : "",
+      plan.schedule.at(0),
+      plan.schedule.at(plan.schedule.warmup_updates),
+      plan.schedule.warmup_updates,
+      plan.schedule.at(plan.total_updates / 2),
+      plan.schedule.at(last));
+}
+
+std::string finish_table(const config::RunConfig& config,
+                         const train::TrainSummary& summary,
+                         const std::vector<std::filesystem::path>& files) {
+  std::string text =
+      fmt::format("done: {} updates, {} attempts skipped, {} rows, {} tokens ({} targets) in {}\n",
+                  summary.updates,
+                  summary.skipped,
+                  grouped(summary.rows),
+                  grouped(summary.tokens),
+                  grouped(summary.target_tokens),
+                  observe::clock_text(summary.seconds));
+  text += fmt::format("train loss {:.4f} over all updates, {:.4f} in the last",
+                      summary.train_loss,
+                      summary.last_loss);
+  if (summary.eval_loss) {
+    text += fmt::format("; validation loss {:.4f}, perplexity {:.3f}",
+                        *summary.eval_loss,
+                        std::exp(*summary.eval_loss));
+  }
+  text += "\nfiles:";
+  for (const auto& file : files) {
+    text += fmt::format("\n  {} ({})",
+                        file.string(),
+                        bytes_text(static_cast<std::int64_t>(std::filesystem::file_size(file))));
+  }
+  return text + "\nnext: " + next_command(config);
+}
+
+}  // namespace zeroth::worker

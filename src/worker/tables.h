@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "config/run_config.h"
+#include "data/example.h"
+#include "models/llama.h"
+#include "train/plan.h"
+#include "train/trainer.h"
+
+// The words at the start and the end of a run.
+namespace zeroth::worker {
+
+[[nodiscard]] std::string model_line(const models::Model& model, const config::RunConfig& config);
+[[nodiscard]] std::string lora_line(const models::Model& model);
+[[nodiscard]] std::string data_line(const std::string& what, const data::Dataset& dataset);
+[[nodiscard]] std::string counts_line(const data::RowCounts& counts);
+[[nodiscard]] std::string plan_lines(const config::RunConfig& config, const train::TrainPlan& plan);
+[[nodiscard]] std::string finish_table(const config::RunConfig& config,
+                                       const train::TrainSummary& summary,
+                                       const std::vector<std::filesystem::path>& files);
+
+}  // namespace zeroth::worker

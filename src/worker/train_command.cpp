@@ -1,0 +1,116 @@
+#include <cstdio>
+#include <optional>
+
+#include "base/log.h"
+#include "base/output_folder.h"
+#include "config/resolve.h"
+#include "optim/optimizer.h"
+#include "train/save_result.h"
+#include "train/trainer.h"
+#include "worker/commands.h"
+#include "worker/inputs.h"
+#include "worker/tables.h"
+
+namespace zeroth::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Data {
+  data::Dataset train;
+  std::optional<data::Dataset> validation;
+};
+
+Data load_data(const config::RunConfig& config, const Inputs& inputs) {
+  Data data{.train =
+                data::load_examples(as_paths(config.data.dataset), inputs.tokenizer, inputs.load)};
+  log::info(counts_line(data.train.counts));
+  if (config.data.val_size > 0) {
+    data.validation = data::split_validation(data.train, config.data.val_size, config.seed);
+  } else if (!config.data.eval_dataset.empty()) {
+    data.validation =
+        data::load_examples(as_paths(config.data.eval_dataset), inputs.tokenizer, inputs.load);
+  }
+  log::info(data_line("training", data.train));
+  if (data.validation) {
+    log::info(data_line("validation", *data.validation));
+  }
+  return data;
+}
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const config::OptimizerSettings& settings) {
+  if (settings.kind == config::OptimizerKind::kSgd) {
+    return optim::make_sgd({.momentum = settings.momentum, .weight_decay = settings.weight_decay});
+  }
+  return optim::make_adamw({.beta1 = settings.beta1,
+                            .beta2 = settings.beta2,
+                            .epsilon = settings.epsilon,
+                            .weight_decay = settings.weight_decay});
+}
+
+std::vector<fs::path> save(const config::RunConfig& config,
+                           const LoadedModel& loaded,
+                           const engine::Engine& engine) {
+  const fs::path folder = config.output.output_dir;
+  std::vector<fs::path> files =
+      loaded.adapter ? train::save_adapter(folder, loaded.model, engine, *loaded.adapter)
+                     : train::save_model(folder, loaded.model, engine, compute_dtype(config));
+  const auto companions = train::copy_companions(config.model.model_name_or_path, folder);
+  files.insert(files.end(), companions.begin(), companions.end());
+  files.push_back(folder / "metrics.jsonl");
+  return files;
+}
+
+void print_summary(const config::RunConfig& config, const train::TrainSummary& summary) {
+  if (!config.json_output) {
+    return;
+  }
+  Json json{{"updates", summary.updates},
+            {"skipped", summary.skipped},
+            {"rows", summary.rows},
+            {"tokens", summary.tokens},
+            {"target_tokens", summary.target_tokens},
+            {"train_loss", summary.train_loss},
+            {"last_loss", summary.last_loss},
+            {"eval_loss", nullptr},
+            {"seconds", summary.seconds},
+            {"output_dir", config.output.output_dir}};
+  if (summary.eval_loss) {
+    json["eval_loss"] = *summary.eval_loss;
+  }
+  std::puts(json.dump().c_str());
+}
+
+}  // namespace
+
+void run_train(const config::RunConfig& config) {
+  log::info(config::start_table(config));
+  const Inputs inputs = open_inputs(config);
+  const Data data = load_data(config, inputs);
+  LoadedModel loaded = load_model(config, inputs, /*trains=*/true);
+  log::info(model_line(loaded.model, config));
+  if (loaded.adapter) {
+    log::info(lora_line(loaded.model));
+  }
+  const auto rows = static_cast<std::int64_t>(data.train.examples.size());
+  const train::TrainPlan plan = train::make_plan(config, rows);
+  log::info(plan_lines(config, plan));
+
+  // Everything has been read and is good: only now may results of an earlier run go.
+  remove_results(config.output.output_dir);
+  engine::Engine engine(loaded.model.units,
+                        make_optimizer(config.optimizer),
+                        {.dtype = compute_dtype(config),
+                         .accumulation_steps = config.batch.accumulation,
+                         .max_grad_norm = config.optimizer.max_grad_norm,
+                         .schedule = plan.schedule,
+                         .seed = config.seed});
+  const data::Dataset* validation = data.validation ? &*data.validation : nullptr;
+  const train::TrainSummary summary =
+      train::Trainer(config, plan, engine, data.train, validation, inputs.pad_id).run();
+  const std::vector<fs::path> files = save(config, loaded, engine);
+  log::info(finish_table(config, summary, files));
+  print_summary(config, summary);
+}
+
+}  // namespace zeroth::worker
