@@ -14,9 +14,9 @@ data=examples/quickstart/data
 out=build/quickstart
 started=$SECONDS
 
-# A number from a JSON object that stands on one line: field NAME < json
+# A number of a JSON object on standard input: field NAME
 field() {
-  sed -n "s/.*\"$1\": *\([-+0-9.eE]*\).*/\1/p" | tail -n 1
+  sed -n "s/.*\"$1\": *\([-+0-9.eE]*\).*/\1/p" | head -n 1
 }
 
 # The part of the held-out rows answered exactly: predict FOLDER [option ...]
@@ -30,19 +30,15 @@ echo "== 1/3 The base model answers the held-out rows"
 before=$(predict "$out/before")
 
 echo "== 2/3 LoRA training"
-"$zeroth" train --model_name_or_path "$base" --template alpaca --stage sft \
+summary=$("$zeroth" train --model_name_or_path "$base" --template alpaca --stage sft \
   --dataset "$data/train.json" --eval_dataset "$data/validation.json" --eval_strategy epoch \
   --finetuning_type lora --lora_rank 16 --lora_target all \
   --per_device_train_batch_size 16 --gradient_accumulation_steps 1 --num_train_epochs 2 \
   --learning_rate 3e-3 --lr_scheduler_type linear --warmup_ratio 0.05 \
-  --output_dir "$out/adapter" --overwrite_output_dir true
+  --output_dir "$out/adapter" --overwrite_output_dir true --format json)
 
 echo "== 3/3 The tuned model answers the same rows"
 after=$(predict "$out/after" --adapter_name_or_path "$out/adapter")
-
-updates=$(grep '"kind": *"update"' "$out/adapter/metrics.jsonl" | field step)
-train_loss=$(grep '"kind": *"update"' "$out/adapter/metrics.jsonl" | field loss)
-validation_loss=$(grep '"kind": *"evaluation"' "$out/adapter/metrics.jsonl" | field loss)
 
 percent() {
   awk -v share="$1" 'BEGIN { printf "%.1f %%", 100 * share }'
@@ -51,8 +47,8 @@ percent() {
 cat <<END
 
 Exact match on held-out rows   before $(percent "$before")   after $(percent "$after")
-Loss at the end                train $train_loss   validation $validation_loss
-Updates                        $updates, in all $((SECONDS - started)) s
+Loss at the end                train $(field last_loss <<<"$summary")   validation $(field eval_loss <<<"$summary")
+Updates                        $(field updates <<<"$summary"), in all $((SECONDS - started)) s
 
 The adapter is in              $out/adapter
 The answers are in             $out/after/generated_predictions.jsonl (before: $out/before)

@@ -22,7 +22,7 @@ echo "== 1/4 data"
 cp "$work"/train.json "$work"/validation.json "$work"/heldout.json "$here/data/"
 
 echo "== 2/4 tokenizer"
-"$zeroth" train-tokenizer "$work/pretrain.jsonl" --vocab_size 600 --output_dir "$work/start"
+"$zeroth" train-tokenizer "$work/pretrain.jsonl" --vocab_size 608 --output_dir "$work/start"
 
 echo "== 3/4 random weights"
 "$zeroth" init-model --model_config "$here/base_config.json" --seed 1 --output_dir "$work/random"
