@@ -14,9 +14,9 @@ say() { printf 'setup: %s\n' "$*"; }
 # The wanted packages that dpkg does not know as installed.
 missing_packages() {
   # shellcheck disable=SC2086  # one word per package
-  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' $PACKAGES 2>/dev/null | sed -n 's/^installed //p')
+  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' $PACKAGES 2>/dev/null | sed -n 's/^installed //p' | tr '\n' ' ')
   for package in $PACKAGES; do
-    case " $(echo $installed) " in
+    case " $installed " in
       *" $package "*) ;;
       *) printf '%s ' "$package" ;;
     esac

@@ -249,6 +249,19 @@ TEST(Resolve, OneCommandLineServesTrainEvalAndPredict) {
             "a setting of zeroth train");
 }
 
+TEST(Resolve, EvaluationReadsAllRowsAndSaysSo) {
+  const Arguments line = train_with({"--val_size", "0.1", "--eval_dataset", "e.json"});
+  const RunConfig config = resolve(Command::kEval, line, {});
+  EXPECT_EQ(why_without_effect(config, "val_size"), "a setting of zeroth train");
+  EXPECT_EQ(why_without_effect(config, "dataset"), "eval_dataset is read instead");
+  EXPECT_TRUE(config.data.dataset.empty());
+}
+
+TEST(Resolve, AnAdapterThatIsGivenBringsItsModules) {
+  const RunConfig config = train({"--adapter_name_or_path", "a", "--lora_target", "q_proj"});
+  EXPECT_TRUE(has(why_without_effect(config, "lora_target"), "brings its own"));
+}
+
 TEST(Resolve, DataFilesStartFromDatasetDir) {
   const RunConfig config = train({"--dataset_dir", "data", "--eval_dataset", "/abs/e.json"});
   EXPECT_EQ(config.data.dataset, std::vector<std::string>{"data/d.json"});

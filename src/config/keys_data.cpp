@@ -62,7 +62,7 @@ Declarations source_keys() {
        .default_value = 0.0,
        .unit = "rows from 1, a share below",
        .section = kSection,
-       .commands = kTrainAndEval,
+       .commands = kTrainOnly,
        .help = "rows of dataset that are set aside for evaluation, chosen by seed",
        .field = field(&RunConfig::data, &DataSettings::val_size)},
       {.name = "max_samples",

@@ -14,6 +14,13 @@ std::optional<std::string> only_with_lora(const Values& values) {
   return std::nullopt;
 }
 
+std::optional<std::string> only_for_a_new_adapter(const Values& values) {
+  if (values.given("adapter_name_or_path")) {
+    return "the adapter that is given brings its own";
+  }
+  return only_with_lora(values);
+}
+
 std::optional<RuleValue> twice_the_rank(const Values& values) {
   return RuleValue{2.0 * values["lora_rank"].get<double>(), "2 x lora_rank"};
 }
@@ -73,7 +80,7 @@ Declarations finetune_keys() {
        .section = kFinetuneSection,
        .commands = kTrainOnly,
        .help = "which linears get an adapter: all, or names such as q_proj,v_proj",
-       .without_effect = only_with_lora,
+       .without_effect = only_for_a_new_adapter,
        .field = field(&RunConfig::finetune, &FinetuneSettings::lora_targets)},
   };
 }

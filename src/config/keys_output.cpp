@@ -16,17 +16,7 @@ std::optional<std::string> only_when_sampling(const Values& values) {
 }
 
 std::optional<std::string> only_with_chance(const Values& values) {
-  switch (values.command()) {
-    case Command::kPredict:
-      return only_when_sampling(values);
-    case Command::kEval:
-      return values["val_size"].get<double>() > 0
-                 ? std::nullopt
-                 : std::optional<std::string>(
-                       "evaluation draws nothing by chance without val_size");
-    default:
-      return std::nullopt;
-  }
+  return values.command() == Command::kPredict ? only_when_sampling(values) : std::nullopt;
 }
 
 std::optional<std::string> only_when_decoding(const Values& values) {
@@ -92,7 +82,7 @@ Declarations output_keys() {
        .range = kNotNegative,
        .default_value = 42,
        .section = kOtherSection,
-       .commands = kRunFamily | bit(Command::kInitModel),
+       .commands = kTrainOnly | kPredictOnly | bit(Command::kInitModel),
        .help = "where all chance starts: row order, adapter weights, dropout, sampling",
        .without_effect = only_with_chance,
        .field = field(&RunConfig::seed)},

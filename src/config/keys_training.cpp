@@ -232,7 +232,8 @@ Declarations schedule_keys() {
        .default_value = "no",
        .section = kScheduleSection,
        .commands = kTrainOnly,
-       .help = "when to evaluate while training",
+       .help =
+           "when to evaluate while training; with rows to evaluate on, always at the end as well",
        .field = field(&RunConfig::output, &OutputSettings::eval_cadence)},
       {.name = "eval_steps",
        .type = ValueType::kInteger,
