@@ -41,19 +41,24 @@ void BadRows::take_back(std::int64_t count) {
 }
 
 void BadRows::raise_if_any(std::int64_t rows_read, bool skip_bad_rows) const {
-  if (!refused_files_.empty()) {
-    throw Error(ErrorKind::kData, join(refused_files_, "\n"));
-  }
-  if (count_ == 0 || skip_bad_rows) {
+  const bool rows_refused = count_ > 0 && !skip_bad_rows;
+  if (refused_files_.empty() && !rows_refused) {
     return;
   }
-  std::string text = fmt::format("{} of {} rows cannot be used:\n  ", count_, rows_read);
-  text += join(messages_, "\n  ");
+  std::vector<std::string> parts = refused_files_;
+  if (rows_refused) {
+    parts.push_back(listed_rows(rows_read));
+  }
+  throw Error(ErrorKind::kData, join(parts, "\n"));
+}
+
+std::string BadRows::listed_rows(std::int64_t rows_read) const {
+  std::string text = fmt::format(
+      "{} of {} rows cannot be used:\n  {}", count_, rows_read, join(messages_, "\n  "));
   if (const auto listed = static_cast<std::int64_t>(messages_.size()); listed < count_) {
     text += fmt::format("\n  ... and {} more", count_ - listed);
   }
-  text += "\n  Mend these rows, or drop them with --skip_bad_rows (they are counted).";
-  throw Error(ErrorKind::kData, text);
+  return text + "\n  Mend these rows, or drop them with --skip_bad_rows (they are counted).";
 }
 
 }  // namespace zeroth::data

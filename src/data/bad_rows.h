@@ -35,6 +35,8 @@ class BadRows {
   void raise_if_any(std::int64_t rows_read, bool skip_bad_rows) const;
 
  private:
+  [[nodiscard]] std::string listed_rows(std::int64_t rows_read) const;
+
   std::vector<std::string> messages_;  // of the first rows; the others are only counted
   std::vector<std::string> refused_files_;
   std::int64_t count_ = 0;

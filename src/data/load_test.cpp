@@ -188,7 +188,7 @@ TEST_F(Load, BytesThatAreNotUtf8AreABadRow) {
 
 TEST_F(Load, AnEmptyAnswerIsDroppedAndCounted) {
   const Dataset dataset = load("d.json", R"([{"instruction": "a", "output": ""},
- {"instruction": "a", "output": " \n　"}, {"instruction": "a", "output": "b"}])");
+ {"instruction": "a", "output": " \n\u3000"}, {"instruction": "a", "output": "b"}])");
   EXPECT_EQ(dataset.counts.dropped_empty, 2);
   EXPECT_EQ(dataset.counts.kept, 1);
   EXPECT_EQ(dataset.examples[0].row, 0);
@@ -208,6 +208,16 @@ TEST_F(Load, AFileOfAnotherFormatIsNamedOnce) {
       refusal("d.jsonl", "{\"conversations\": []}\n{\"conversations\": []}\n");
   EXPECT_HAS(message, "d.jsonl: sharegpt rows (\"conversations\") are not supported yet");
   EXPECT_EQ(message.find("rows cannot be used"), std::string::npos);
+}
+
+TEST_F(Load, AForeignFileDoesNotHideTheBadRowsOfAnother) {
+  const auto a = folder_.write("a.jsonl", "{\"instruction\": \"a\"}\n");
+  const auto b = folder_.write("b.jsonl", "{\"messages\": []}\n");
+  const std::string message = error_of(ErrorKind::kData, [&] {
+    (void)load_examples({a, b}, tokenizer_, settings_);
+  });
+  EXPECT_HAS(message, "b.jsonl: OpenAI messages rows");
+  EXPECT_HAS(message, "a.jsonl:1: missing \"output\"");
 }
 
 TEST_F(Load, FilesThatAreNoDataFiles) {
