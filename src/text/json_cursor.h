@@ -19,6 +19,8 @@ class JsonCursor {
   // `text` must outlive the cursor.
   JsonCursor(std::string_view text, std::string source);
 
+  [[nodiscard]] std::size_t size() const noexcept { return text_.size(); }  // in bytes, all of it
+
   [[nodiscard]] char peek();  // the first character of what comes next; '\0' at the end
   std::string_view string(std::string_view what);
   std::int64_t integer(std::string_view what);

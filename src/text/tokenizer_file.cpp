@@ -71,8 +71,7 @@ class ModelReader {
 
   void read_vocab() {
     has_vocab_ = true;
-    constexpr std::size_t kUsualSize = 1 << 15;
-    vocabulary_.reserve(kUsualSize, kUsualSize * 8);
+    vocabulary_.reserve(cursor_.size() / 80, cursor_.size() / 8);  // about what real files need
     cursor_.object("model.vocab", [&](std::string_view token) {
       const TokenId id = checked_id(cursor_.integer("an id of model.vocab"), token, cursor_);
       if (vocabulary_.add(token, id) != TokenTable::Added::kNew) {
