@@ -49,5 +49,6 @@ function(zeroth_test name)
     set(ARG_LABELS fast)
   endif()
   gtest_discover_tests(zeroth_${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300
+    ENVIRONMENT "GOMP_SPINCOUNT=1000")  # tests run beside each other
 endfunction()

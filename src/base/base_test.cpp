@@ -19,6 +19,10 @@ TEST(Json, SyntaxErrorNamesLineAndColumn) {
   }
 }
 
+TEST(Json, ANumberOutOfRangeIsOurError) {
+  EXPECT_THROW((void)parse_json("[1e999]", "ds.json", ErrorKind::kConfig), Error);
+}
+
 TEST(Text, NearestFindsTheMisspeltName) {
   const std::vector<std::string> names{"learning_rate", "lora_rank", "max_steps"};
   EXPECT_EQ(nearest("lerning_rate", names).front(), "learning_rate");

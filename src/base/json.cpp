@@ -40,6 +40,8 @@ Json parse_json(std::string_view text,
                 std::size_t first_line) {
   try {
     return Json::parse(text);
+  } catch (const nlohmann::json::out_of_range& error) {  // a number such as 1e999: its place is not told
+    throw Error(kind, fmt::format("{} holds a number that is out of range: {}", source, error.what()));
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t offset = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
     const TextPosition position = position_of(text, offset);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/product.h"
+#include "kernels/wide.h"
 
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/_softmax_backward_data.h>
@@ -38,7 +39,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const at::Tensor q = by_key_head(q_BHTD, key_heads);
     const at::Tensor k = by_key_head(k_BKSD, key_heads);
     const at::Tensor v = by_key_head(v_BKSD, key_heads);
-    at::Tensor scores = product(q, k.transpose(1, 2), at::kFloat).mul_(scale);
+    at::Tensor scores = product(q, k.transpose(1, 2), wide_type(q)).mul_(scale);
     by_head(scores, q_BHTD).add_(mask);
     const at::Tensor weights = at::_softmax(scores, -1, false).to(q.scalar_type());
     context->save_for_backward({q, k, v, weights});
@@ -53,9 +54,9 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const at::Tensor& v = saved[2];
     const at::Tensor& weights = saved[3];
     const at::Tensor grad = grads[0].contiguous().view(q.sizes());
-    const at::Tensor grad_weights = product(grad, v.transpose(1, 2), at::kFloat);
+    const at::Tensor grad_weights = product(grad, v.transpose(1, 2), wide_type(q));
     const at::Tensor grad_scores =
-        at::_softmax_backward_data(grad_weights, weights.to(at::kFloat), -1, at::kFloat)
+        at::_softmax_backward_data(grad_weights, weights.to(wide_type(q)), -1, wide_type(q))
             .mul_(context->saved_data["scale"].toDouble())
             .to(q.scalar_type());
     const std::vector<std::int64_t> query_shape = grads[0].sizes().vec();

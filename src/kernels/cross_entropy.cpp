@@ -1,5 +1,7 @@
 #include "kernels/cross_entropy.h"
 
+#include "kernels/wide.h"
+
 #include <ATen/ops/_log_softmax.h>
 #include <ATen/ops/ones.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -14,7 +16,8 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& logits_NV,
                             const at::Tensor& targets_N) {
-    const at::Tensor log_probabilities = at::_log_softmax(logits_NV.to(at::kFloat), -1, false);
+    const at::Tensor log_probabilities =
+        at::_log_softmax(logits_NV.to(wide_type(logits_NV)), -1, false);
     context->save_for_backward({log_probabilities, targets_N});
     context->saved_data["dtype"] = static_cast<std::int64_t>(logits_NV.scalar_type());
     return -log_probabilities.gather(1, targets_N.unsqueeze(1)).sum();

@@ -1,12 +1,15 @@
 #include "kernels/product.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 
 #include "base/check.h"
+#include <omp.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/matmul.h>
 
 namespace zeroth::kernels {
 namespace {
@@ -126,6 +129,27 @@ at::Tensor as_operand(const at::Tensor& tensor) {
   return row_major || column_major ? tensor : tensor.contiguous();
 }
 
+// Below this many operations a second thread costs more than it gives; the choice depends on the
+// sizes alone, so the same product is always computed in the same way.
+constexpr std::int64_t kOperationsPerThread = 4'000'000;
+
+class ThreadsFor {
+ public:
+  explicit ThreadsFor(std::int64_t operations) : before_(omp_get_max_threads()) {
+    const auto wanted =
+        static_cast<int>(std::clamp<std::int64_t>(operations / kOperationsPerThread, 1, before_));
+    omp_set_num_threads(wanted);
+  }
+
+  ThreadsFor(const ThreadsFor&) = delete;
+  ThreadsFor& operator=(const ThreadsFor&) = delete;
+
+  ~ThreadsFor() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
 void run(Prepared& product, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
   static thread_local dnnl::stream stream(cpu_engine());
   auto wrap = [](const memory::desc& desc, const at::Tensor& tensor) {
@@ -147,6 +171,9 @@ at::Tensor product(const at::Tensor& a,
   ZEROTH_CHECK(
       dims == b.dim() && (dims == 2 || dims == 3), "product of {} and {} dims", dims, b.dim());
   ZEROTH_CHECK_EQ(a.size(dims - 1), b.size(dims - 2), "inner sizes of a product");
+  if (a.scalar_type() == at::kDouble) {
+    return at::matmul(a, b);
+  }
   std::vector<std::int64_t> shape = a.sizes().vec();
   shape.back() = b.size(dims - 1);
   at::Tensor out = at::empty(shape, a.options().dtype(out_dtype.value_or(a.scalar_type())));
@@ -155,6 +182,7 @@ at::Tensor product(const at::Tensor& a,
   }
   const at::Tensor left = as_operand(a);
   const at::Tensor right = as_operand(b);
+  const ThreadsFor threads(2 * out.numel() * left.size(dims - 1));
   Prepared& prepared = product_for(left, right, out);
   if (!prepared.supported) {
     return product(left.to(at::kFloat), right.to(at::kFloat)).to(out.scalar_type());

@@ -1,5 +1,7 @@
 #include "kernels/rms_norm.h"
 
+#include "kernels/wide.h"
+
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/rsqrt.h>
@@ -16,7 +18,7 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
                             const at::Tensor& x,
                             const at::Tensor& weight,
                             double epsilon) {
-    const at::Tensor wide = x.to(at::kFloat);
+    const at::Tensor wide = x.to(wide_type(x));
     const at::Tensor inverse = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon);
     context->save_for_backward({x, weight, inverse});
     return (wide * inverse).to(x.scalar_type()) * weight;
@@ -27,11 +29,11 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
     const at::Tensor& x = saved[0];
     const at::Tensor& weight = saved[1];
     const at::Tensor& inverse = saved[2];
-    const at::Tensor grad = grads[0].to(at::kFloat);
-    const at::Tensor normed = x.to(at::kFloat) * inverse;
+    const at::Tensor grad = grads[0].to(wide_type(x));
+    const at::Tensor normed = x.to(wide_type(x)) * inverse;
     variable_list result(3);
     if (context->needs_input_grad(0)) {
-      const at::Tensor scaled = grad * weight.to(at::kFloat);
+      const at::Tensor scaled = grad * weight.to(wide_type(x));
       const at::Tensor along = (scaled * normed).mean(-1, /*keepdim=*/true);
       result[0] = ((scaled - normed * along) * inverse).to(x.scalar_type());
     }

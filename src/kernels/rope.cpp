@@ -1,5 +1,7 @@
 #include "kernels/rope.h"
 
+#include "kernels/wide.h"
+
 #include <ATen/ops/cat.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -11,11 +13,12 @@ using torch::autograd::variable_list;
 
 // The same rotation turns gradients back when `sin` is negated.
 at::Tensor rotate(const at::Tensor& x_BTHD, const at::Tensor& cos, const at::Tensor& sin) {
+  const at::ScalarType wide = wide_type(x_BTHD);
   const std::int64_t half = x_BTHD.size(-1) / 2;
-  const at::Tensor first = x_BTHD.narrow(-1, 0, half).to(at::kFloat);
-  const at::Tensor second = x_BTHD.narrow(-1, half, half).to(at::kFloat);
-  const at::Tensor cos_heads = cos.unsqueeze(2);
-  const at::Tensor sin_heads = sin.unsqueeze(2);
+  const at::Tensor first = x_BTHD.narrow(-1, 0, half).to(wide);
+  const at::Tensor second = x_BTHD.narrow(-1, half, half).to(wide);
+  const at::Tensor cos_heads = cos.to(wide).unsqueeze(2);
+  const at::Tensor sin_heads = sin.to(wide).unsqueeze(2);
   return at::cat({first * cos_heads - second * sin_heads, second * cos_heads + first * sin_heads},
                  -1)
       .to(x_BTHD.scalar_type());

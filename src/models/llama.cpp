@@ -29,6 +29,8 @@ at::ScalarType scalar_type(DType dtype) {
       return at::kBFloat16;
     case DType::kF16:
       return at::kHalf;
+    case DType::kF64:
+      return at::kDouble;
     default:
       break;
   }

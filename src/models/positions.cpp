@@ -84,8 +84,8 @@ void Positions::prepare(const ForwardContext& context) {
   const std::int64_t num_new = context.batch.ids_BT.size(1);
   const at::Tensor angles = token_positions(context.batch, seen).to(at::kFloat).unsqueeze(-1) *
                             frequencies_.view({1, 1, -1});
-  cos_ = angles.cos().to(at::kFloat);
-  sin_ = angles.sin().to(at::kFloat);
+  cos_ = angles.cos();
+  sin_ = angles.sin();
   mask_ = kernels::causal_mask(num_new, seen + num_new);
   if (!context.batch.left_padding.empty()) {
     mask_ = padded_mask(mask_, context.batch.left_padding);

@@ -13,9 +13,7 @@
 #include "base/log.h"
 #include "worker/commands.h"
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <unistd.h>
+#include <malloc.h>
 
 #include <ATen/Parallel.h>
 
@@ -36,7 +34,18 @@ RunConfig read_config(int argc, char** argv) {
       zeroth::parse_json(text, "the front's configuration", ErrorKind::kInternal));
 }
 
+// A step allocates and frees the same tensors again and again. Given back to the system each time,
+// their pages would have to be cleared anew; kept, they are there. The largest threshold that glibc
+// takes is 32 MiB.
+void keep_freed_memory() {
+  constexpr int kMiB = 1 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, 32 * kMiB);
+  ::mallopt(M_TRIM_THRESHOLD, 1024 * kMiB);
+  ::mallopt(M_TOP_PAD, 64 * kMiB);
+}
+
 void run(const RunConfig& config) {
+  keep_freed_memory();
   const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   at::set_num_threads(
       static_cast<int>(config.threads > 0 ? config.threads : std::max<std::int64_t>(1, cores)));
