@@ -44,10 +44,22 @@ class Stories260K : public testing::Test {
   models::TokenBatch batch_;
 };
 
+// The mathematics, without rounding: the same code computing in fp64.
 TEST_F(Stories260K, LogitsAgreeWithFloat64) {
+  TraineeOptions wide = options();
+  wide.model.dtype = at::kDouble;
+  wide.model.trainable = false;
+  Trainee trainee = make_trainee(std::move(wide));
+  const at::Tensor value = logits(*trainee.engine, batch_.ids_BT);
+  EXPECT_LE(worst_excess(value, tensor(*reference_, "logits"), 1e-5, 1e-5), 0.1);
+}
+
+// fp32 itself cannot do better on this model: plain PyTorch in fp32 is off by 2.25 in this measure
+// (its products alone in fp64 bring that to 0.91), at logits of up to 21.
+TEST_F(Stories260K, LogitsInFp32AreAsGoodAsFp32Allows) {
   Trainee trainee = make_trainee(options());
   const at::Tensor value = logits(*trainee.engine, batch_.ids_BT);
-  EXPECT_LE(worst_excess(value, tensor(*reference_, "logits"), 1e-5, 1e-5), 1.0);
+  EXPECT_LE(worst_excess(value, tensor(*reference_, "logits"), 1e-5, 1e-5), 2.25);
 }
 
 TEST_F(Stories260K, EveryGradientAgreesWithFloat64) {
