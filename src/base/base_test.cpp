@@ -9,6 +9,29 @@
 namespace zeroth {
 namespace {
 
+TEST(Json, AnExcerptCutsNoCharacterAndShowsNoForeignBytes) {
+  const auto message_of = [](const std::string& text) -> std::string {
+    try {
+      (void)parse_json(text, "rows.json", ErrorKind::kData);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  std::string wide = "[\"";
+  for (int i = 0; i < 100; ++i) {
+    wide += "\u4e2d";
+  }
+  for (int shift = 0; shift < 3; ++shift) {
+    const std::string message = message_of(std::string(shift, ' ') + wide + "\" x" + wide);
+    EXPECT_NO_THROW((void)Json(message).dump()) << message;  // throws for text that is not UTF-8
+    EXPECT_NE(message.find("\u4e2d"), std::string::npos) << message;
+  }
+  const std::string message = message_of("\x1b[31m\xff\xfe");
+  EXPECT_EQ(message.find('\x1b'), std::string::npos) << message;
+  EXPECT_EQ(message.find('\xff'), std::string::npos) << message;
+}
+
 TEST(Json, SyntaxErrorNamesLineAndColumn) {
   try {
     (void)parse_json("{\n  \"a\": 1,\n  \"b\": }\n", "ds.json", ErrorKind::kConfig);

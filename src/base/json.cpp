@@ -7,6 +7,29 @@
 namespace zeroth {
 namespace {
 
+bool continues_character(char byte) noexcept {
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
+// A message goes to a terminal: bytes that are no text would disturb it.
+std::string printable(std::string_view text) {
+  std::string result;
+  for (const char byte : text) {
+    const auto code = static_cast<unsigned char>(byte);
+    result += (code < 0x20 && code != '\t') || code == 0x7f ? '?' : byte;
+  }
+  try {
+    (void)Json(result).dump();
+  } catch (const Json::type_error&) {  // not UTF-8
+    std::replace_if(
+        result.begin(),
+        result.end(),
+        [](char byte) { return static_cast<unsigned char>(byte) >= 0x80; },
+        '?');
+  }
+  return result;
+}
+
 std::string line_at(std::string_view text, std::size_t offset) {
   const std::size_t start = text.substr(0, offset).rfind('\n') + 1;  // npos + 1 == 0
   std::string_view line = text.substr(start, text.substr(start).find('\n'));
@@ -15,8 +38,15 @@ std::string line_at(std::string_view text, std::size_t offset) {
     return std::string(line);
   }
   const std::size_t around = std::min(offset - start, line.size() - kShown);
-  const std::size_t from = around > kShown / 2 ? around - kShown / 2 : 0;
-  return fmt::format("{}...", line.substr(from, kShown));
+  std::size_t from = around > kShown / 2 ? around - kShown / 2 : 0;
+  std::size_t end = std::min(from + kShown, line.size());
+  while (from > 0 && continues_character(line[from])) {
+    --from;  // no character is cut in two
+  }
+  while (end < line.size() && continues_character(line[end])) {
+    ++end;
+  }
+  return fmt::format("{}...", line.substr(from, end - from));
 }
 
 // nlohmann's text after the position, e.g. "unexpected end of input; expected '}'".
@@ -40,8 +70,10 @@ Json parse_json(std::string_view text,
                 std::size_t first_line) {
   try {
     return Json::parse(text);
-  } catch (const nlohmann::json::out_of_range& error) {  // a number such as 1e999: its place is not told
-    throw Error(kind, fmt::format("{} holds a number that is out of range: {}", source, error.what()));
+  } catch (
+      const nlohmann::json::out_of_range& error) {  // a number such as 1e999: its place is not told
+    throw Error(kind,
+                fmt::format("{} holds a number that is out of range: {}", source, error.what()));
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t offset = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
     const TextPosition position = position_of(text, offset);
@@ -50,8 +82,8 @@ Json parse_json(std::string_view text,
                             source,
                             position.line + first_line - 1,
                             position.column,
-                            reason_of(error),
-                            line_at(text, offset)));
+                            printable(reason_of(error)),
+                            printable(line_at(text, offset))));
   }
 }
 

@@ -1,7 +1,9 @@
 #include "cli/checks.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -149,6 +151,20 @@ void check_prompt_format(const config::RunConfig& config) {
                             "prompt format to use: "
                             "--template alpaca, default or empty.",
                             config.model.model_name_or_path));
+  }
+}
+
+void check_threads(const config::RunConfig& config) {
+  constexpr std::int64_t kAlwaysAllowed = 64;
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  const std::int64_t most = std::max(kAlwaysAllowed, 4 * cores);
+  if (config.threads > most) {
+    throw Error(ErrorKind::kConfig,
+                fmt::format("--threads {} on a machine of {} cores (at most {} here)\n  Leave the "
+                            "option out to use all cores.",
+                            config.threads,
+                            cores,
+                            most));
   }
 }
 

@@ -20,6 +20,9 @@ void check_data_files(const config::DataSettings& data);
 // A model with a chat template must not be prompted in another format unless that was asked for.
 void check_prompt_format(const config::RunConfig& config);
 
+// More threads than any use can be meant for this machine would take minutes to start.
+void check_threads(const config::RunConfig& config);
+
 // The output folder is neither the model's nor the adapter's, and holds no results that may not be
 // replaced.
 void check_output_folder(const config::RunConfig& config,

@@ -12,6 +12,7 @@ namespace zeroth::cli {
 int run_with_engine(config::Command command, Arguments arguments) {
   const config::RunConfig config =
       config::resolve(command, arguments, config::process_environment());
+  check_threads(config);
   check_model_folder(config.model);
   check_data_files(config.data);
   check_prompt_format(config);

@@ -114,7 +114,8 @@ void limit_spinning() {
 }
 
 int ended_by_signal(int signal) {
-  if (signal == SIGINT || signal == SIGTERM) {
+  if (signal == SIGINT || signal == SIGTERM) {  // the worker had not come to answering it
+    log::info("stopped before the run began: nothing was written");
     return 128 + signal;
   }
   if (signal == SIGKILL) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/output_folder.h"
 #include "cli/checks.h"
 #include "cli/commands.h"
@@ -50,6 +51,18 @@ Texts read_texts(const std::vector<std::filesystem::path>& files) {
   return texts;
 }
 
+// A text that is too small for the asked size is no error, but the model's vocab_size depends on
+// it.
+void tell_if_short(std::int64_t vocab_size, std::int64_t asked) {
+  if (vocab_size < asked) {
+    log::warn(
+        fmt::format("the vocabulary has {} of the {} tokens asked for: no pair of the text "
+                    "is left that would make another\n  More text gives more.",
+                    vocab_size,
+                    asked));
+  }
+}
+
 void report(const text::TrainedTokenizer& tokenizer, const config::RunConfig& config) {
   if (config.json_output) {
     fmt::print("{}\n",
@@ -74,7 +87,10 @@ int run_train_tokenizer(Arguments arguments) {
   const OutputFolder output(config.output.output_dir);
   text::TrainerSettings settings;
   settings.vocab_size = config.vocab_size;
-  report(text::train_byte_level_bpe(texts, settings, config.output.output_dir), config);
+  const text::TrainedTokenizer tokenizer =
+      text::train_byte_level_bpe(texts, settings, config.output.output_dir);
+  report(tokenizer, config);
+  tell_if_short(static_cast<std::int64_t>(tokenizer.vocab_size), config.vocab_size);
   return 0;
 }
 

@@ -23,6 +23,8 @@ using Declarations = std::vector<Declaration>;
 inline constexpr Range kPositive{.min = 0, .min_excluded = true};
 inline constexpr Range kNotNegative{.min = 0};
 inline constexpr Range kAtLeastOne{.min = 1};
+// Products of two such counts, and sums over all updates, stay far from the end of 64 bits.
+inline constexpr Range kRowCount{.min = 1, .max = 1e9};
 inline constexpr Range kShare{.min = 0, .max = 1};
 
 }  // namespace zeroth::config

@@ -62,8 +62,9 @@ Declarations source_keys() {
        .default_value = 0.0,
        .unit = "rows from 1, a share below",
        .section = kSection,
-       .commands = kTrainOnly,
-       .help = "rows of dataset that are set aside for evaluation, chosen by seed",
+       .commands = kTrainAndEval,
+       .help = "rows of dataset that are set aside for evaluation, chosen by seed; eval takes the "
+               "rows that train sets aside",
        .field = field(&RunConfig::data, &DataSettings::val_size)},
       {.name = "max_samples",
        .type = ValueType::kInteger,

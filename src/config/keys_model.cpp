@@ -48,7 +48,7 @@ Declarations finetune_keys() {
       {.name = "lora_rank",
        .aliases = {"lora_r"},
        .type = ValueType::kInteger,
-       .range = kAtLeastOne,
+       .range = {.min = 1, .max = 1e6},
        .default_value = 8,
        .section = kFinetuneSection,
        .commands = kTrainOnly,

@@ -16,6 +16,9 @@ std::optional<std::string> only_when_sampling(const Values& values) {
 }
 
 std::optional<std::string> only_with_chance(const Values& values) {
+  if (values.command() == Command::kEval && values["val_size"].get<double>() == 0) {
+    return "all rows are evaluated: there is no val_size";
+  }
   return values.command() == Command::kPredict ? only_when_sampling(values) : std::nullopt;
 }
 
@@ -82,7 +85,7 @@ Declarations output_keys() {
        .range = kNotNegative,
        .default_value = 42,
        .section = kOtherSection,
-       .commands = kTrainOnly | kPredictOnly | bit(Command::kInitModel),
+       .commands = kRunFamily | bit(Command::kInitModel),
        .help = "where all chance starts: row order, adapter weights, dropout, sampling",
        .without_effect = only_with_chance,
        .field = field(&RunConfig::seed)},

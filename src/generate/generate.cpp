@@ -23,31 +23,6 @@ struct Row {
   [[nodiscard]] bool finished() const noexcept { return ended || room == 0; }
 };
 
-std::int64_t room_for(std::int64_t prompt_tokens, const GenerateOptions& options) {
-  std::int64_t room = options.max_positions - prompt_tokens;
-  if (room <= 0) {
-    throw Error(ErrorKind::kConfig,
-                fmt::format("a prompt of {} tokens leaves no room: the model holds {} positions\n"
-                            "  Lower cutoff_len, or shorten the prompt.",
-                            prompt_tokens,
-                            options.max_positions));
-  }
-  if (options.max_length > 0) {
-    if (prompt_tokens >= options.max_length) {
-      throw Error(ErrorKind::kConfig,
-                  fmt::format("prompt {} >= max_length {}\n  max_length counts prompt and answer "
-                              "together: raise it, or give max_new_tokens instead.",
-                              prompt_tokens,
-                              options.max_length));
-    }
-    room = std::min(room, options.max_length - prompt_tokens);
-  }
-  if (options.max_new_tokens > 0 || options.max_length == 0) {
-    room = std::min(room, options.max_new_tokens > 0 ? options.max_new_tokens : kDefaultNewTokens);
-  }
-  return room;
-}
-
 class Generation {
  public:
   Generation(engine::Engine& engine,
@@ -164,6 +139,31 @@ class Generation {
 };
 
 }  // namespace
+
+std::int64_t room_for(std::int64_t prompt_tokens, const GenerateOptions& options) {
+  std::int64_t room = options.max_positions - prompt_tokens;
+  if (room <= 0) {
+    throw Error(ErrorKind::kConfig,
+                fmt::format("a prompt of {} tokens leaves no room: the model holds {} positions\n"
+                            "  Lower cutoff_len, or shorten the prompt.",
+                            prompt_tokens,
+                            options.max_positions));
+  }
+  if (options.max_length > 0) {
+    if (prompt_tokens >= options.max_length) {
+      throw Error(ErrorKind::kConfig,
+                  fmt::format("prompt {} >= max_length {}\n  max_length counts prompt and answer "
+                              "together: raise it, or give max_new_tokens instead.",
+                              prompt_tokens,
+                              options.max_length));
+    }
+    room = std::min(room, options.max_length - prompt_tokens);
+  }
+  if (options.max_new_tokens > 0 || options.max_length == 0) {
+    room = std::min(room, options.max_new_tokens > 0 ? options.max_new_tokens : kDefaultNewTokens);
+  }
+  return room;
+}
 
 std::vector<Answer> generate(engine::Engine& engine,
                              const std::vector<Prompt>& prompts,

@@ -34,8 +34,12 @@ struct Answer {
   bool ended = false;             // by an end token; false: a limit was reached
 };
 
+// How many tokens the answer to a prompt may get. kConfig where a limit leaves no room for one:
+// asked for all prompts before anything long begins.
+[[nodiscard]] std::int64_t room_for(std::int64_t prompt_tokens, const GenerateOptions& options);
+
 // Continues all prompts together with a KV cache, padded on the left; each answer is what the
-// prompt alone would give. kConfig where a limit leaves no room for a single token.
+// prompt alone would give.
 [[nodiscard]] std::vector<Answer> generate(engine::Engine& engine,
                                            const std::vector<Prompt>& prompts,
                                            const GenerateOptions& options);

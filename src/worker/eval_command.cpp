@@ -11,14 +11,27 @@
 #include <fmt/format.h>
 
 namespace zeroth::worker {
+namespace {
+
+// The rows of eval_dataset; else those that train would set aside with the same seed; else all.
+data::Dataset load_rows(const config::RunConfig& config, const Inputs& inputs) {
+  const auto& names =
+      config.data.eval_dataset.empty() ? config.data.dataset : config.data.eval_dataset;
+  data::Dataset dataset = data::load_examples(as_paths(names), inputs.tokenizer, inputs.load);
+  report_rows(config, inputs, dataset);
+  if (config.data.val_size > 0) {
+    return data::split_validation(dataset, config.data.val_size, config.seed);
+  }
+  return dataset;
+}
+
+}  // namespace
 
 void run_eval(const config::RunConfig& config) {
   log::info(config::start_table(config));
   const Inputs inputs = open_inputs(config);
-  const auto& names =
-      config.data.eval_dataset.empty() ? config.data.dataset : config.data.eval_dataset;
-  const data::Dataset dataset = data::load_examples(as_paths(names), inputs.tokenizer, inputs.load);
-  log::info(counts_line(dataset.counts));
+  const data::Dataset dataset = load_rows(config, inputs);
+  log::info(data_line("evaluation", dataset));
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
   const auto engine = inference_engine(loaded.model, compute_dtype(config));
   const engine::Loss loss =

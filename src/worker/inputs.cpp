@@ -4,8 +4,10 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "formats/safetensors.h"
 #include "shapes/check_weights.h"
+#include "worker/tables.h"
 #include <fmt/format.h>
 
 namespace zeroth::worker {
@@ -93,6 +95,40 @@ Inputs open_inputs(const config::RunConfig& config) {
   inputs.load = load_settings(config.data, inputs.model_config);
   inputs.pad_id = inputs.tokenizer.pad_id().value_or(inputs.tokenizer.eos_id().value_or(0));
   return inputs;
+}
+
+void report_counts(const config::RunConfig& config,
+                   const Inputs& inputs,
+                   const data::RowCounts& counts) {
+  const bool documents = config.command != config::Command::kPredict &&
+                         config.data.stage == config::TrainStage::kPretrain;
+  log::info(counts_line(counts, documents ? "documents" : "rows"));
+  if (const auto bos = inputs.tokenizer.bos_id(); counts.bos_in_text > 0 && bos) {
+    log::warn(
+        fmt::format("{} rows spell \"{}\" in their text, and the tokenizer puts it in front "
+                    "of each row as well\n  Take it out of the data, or it stands there twice.",
+                    counts.bos_in_text,
+                    inputs.tokenizer.token_of(*bos)));
+  }
+}
+
+void report_rows(const config::RunConfig& config,
+                 const Inputs& inputs,
+                 const data::Dataset& dataset) {
+  report_counts(config, inputs, dataset.counts);
+  const std::int64_t positions = inputs.model_config.max_position_embeddings;
+  const auto longer = std::count_if(
+      dataset.examples.begin(), dataset.examples.end(), [&](const data::Example& example) {
+        return static_cast<std::int64_t>(example.input_ids.size()) > positions;
+      });
+  if (longer > 0) {
+    log::warn(
+        fmt::format("{} rows are longer than the {} positions that the model was made for "
+                    "(max_position_embeddings)\n  Lower --cutoff_len to {} to cut them.",
+                    longer,
+                    positions,
+                    positions));
+  }
 }
 
 std::vector<fs::path> as_paths(const std::vector<std::string>& names) {

@@ -26,6 +26,14 @@ struct Inputs {
 
 [[nodiscard]] Inputs open_inputs(const config::RunConfig& config);
 
+// What was read, and what the user should know of it.
+void report_counts(const config::RunConfig& config,
+                   const Inputs& inputs,
+                   const data::RowCounts& counts);
+void report_rows(const config::RunConfig& config,
+                 const Inputs& inputs,
+                 const data::Dataset& dataset);
+
 [[nodiscard]] std::vector<std::filesystem::path> as_paths(const std::vector<std::string>& names);
 
 // The model with its adapter, fresh or read, as the run asks for; `trains` false freezes

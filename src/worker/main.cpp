@@ -12,10 +12,12 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "worker/commands.h"
+#include "worker/signals.h"
 #include <fmt/format.h>
 #include <malloc.h>
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 
 namespace {
 
@@ -70,18 +72,35 @@ int report(ErrorKind kind, const std::string& message) {
   return zeroth::exit_code(kind);
 }
 
+int report_no_memory() {
+  return report(ErrorKind::kMemory,
+                "no memory is left\n  Less is needed with smaller --cutoff_len, "
+                "--per_device_train_batch_size, --per_device_eval_batch_size or --lora_rank.");
+}
+
+// LibTorch tells that memory ran out in words alone.
+int report_tensor_error(const c10::Error& error) {
+  const std::string what = error.what_without_backtrace();
+  const bool no_memory = what.find("can't allocate memory") != std::string::npos ||
+                         what.find("not enough memory") != std::string::npos ||
+                         what.find("Storage size calculation overflowed") != std::string::npos;
+  return no_memory ? report_no_memory() : report(ErrorKind::kInternal, what);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    run(read_config(argc, argv));
+    const RunConfig config = read_config(argc, argv);
+    zeroth::worker::answer_signals(config.command);
+    run(config);
     return 0;
   } catch (const Error& error) {
     return report(error.kind(), error.what());
+  } catch (const c10::Error& error) {
+    return report_tensor_error(error);
   } catch (const std::bad_alloc&) {
-    return report(ErrorKind::kMemory,
-                  "no memory is left\n  Smaller rows or batches need less: --cutoff_len, "
-                  "--per_device_train_batch_size.");
+    return report_no_memory();
   } catch (const std::exception& error) {
     return report(ErrorKind::kInternal, error.what());
   }

@@ -41,10 +41,19 @@ generate::GenerateOptions generate_options(const config::RunConfig& config, cons
   return options;
 }
 
+// A prompt without room for an answer is told before an earlier run's results go.
+void check_rooms(const std::vector<data::Prompt>& prompts,
+                 const generate::GenerateOptions& options) {
+  for (const data::Prompt& prompt : prompts) {
+    (void)generate::room_for(static_cast<std::int64_t>(prompt.ids.size()), options);
+  }
+}
+
 struct Outcome {
   std::int64_t rows = 0;
   std::int64_t exact = 0;
-  std::int64_t unfinished = 0;  // stopped by a limit, not by an end token
+  std::int64_t unfinished = 0;     // stopped by a limit, not by an end token
+  std::int64_t at_models_end = 0;  // of those, stopped where the model's positions end
 
   [[nodiscard]] double exact_match() const {
     return rows == 0 ? 0.0 : static_cast<double>(exact) / static_cast<double>(rows);
@@ -88,6 +97,8 @@ class Predictor {
     ++outcome_.rows;
     outcome_.exact += trim(text) == trim(prompt.label) ? 1 : 0;
     outcome_.unfinished += answer.ended ? 0 : 1;
+    const auto tokens = static_cast<std::int64_t>(prompt.ids.size() + answer.ids.size());
+    outcome_.at_models_end += !answer.ended && tokens >= options_.max_positions ? 1 : 0;
   }
 
   const config::RunConfig& config_;
@@ -108,7 +119,8 @@ void run_predict(const config::RunConfig& config) {
   data::RowCounts counts;
   const std::vector<data::Prompt> prompts =
       data::load_prompts(as_paths(names), inputs.tokenizer, inputs.load, &counts);
-  log::info(counts_line(counts));
+  report_counts(config, inputs, counts);
+  check_rooms(prompts, generate_options(config, inputs));
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
   const auto engine = inference_engine(loaded.model, compute_dtype(config));
   remove_results(config.output.output_dir);
@@ -119,7 +131,12 @@ void run_predict(const config::RunConfig& config) {
                         outcome.rows));
   if (outcome.unfinished > 0) {
     log::info(fmt::format("{} answers were stopped by a length limit before they ended",
-                          outcome.unfinished));
+                          outcome.unfinished) +
+              (outcome.at_models_end == 0
+                   ? ""
+                   : fmt::format(", {} of them at the end of the model's {} positions",
+                                 outcome.at_models_end,
+                                 inputs.model_config.max_position_embeddings)));
   }
   log::info(fmt::format("files:\n  {}/generated_predictions.jsonl", config.output.output_dir));
   if (config.json_output) {

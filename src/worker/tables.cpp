@@ -29,16 +29,42 @@ std::string dropped(const data::RowCounts& counts) {
   return text.empty() ? "0 dropped" : "dropped " + text;
 }
 
+// As a shell takes it.
+std::string quoted(const std::string& word) {
+  constexpr auto kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+    return word;
+  }
+  std::string text = "'";
+  for (const char c : word) {
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return text + "'";
+}
+
 std::string next_command(const config::RunConfig& config) {
   const bool lora = config.finetune.type == config::FinetuningType::kLora;
   const std::string format =
       config.data.prompt_template.empty() ? "" : " --template " + config.data.prompt_template;
-  const std::string model = lora ? fmt::format("--model_name_or_path {} --adapter_name_or_path {}",
-                                               config.model.model_name_or_path,
-                                               config.output.output_dir)
-                                 : fmt::format("--model_name_or_path {}", config.output.output_dir);
+  const std::string model =
+      lora ? fmt::format("--model_name_or_path {} --adapter_name_or_path {}",
+                         quoted(config.model.model_name_or_path),
+                         quoted(config.output.output_dir))
+           : fmt::format("--model_name_or_path {}", quoted(config.output.output_dir));
   return fmt::format(
       "zeroth predict {}{} --dataset ROWS.json --output_dir predictions", model, format);
+}
+
+std::string after_warmup(const train::TrainPlan& plan) {
+  const optim::Schedule& schedule = plan.schedule;
+  if (schedule.warmup_updates >= plan.total_updates) {
+    return fmt::format("the warm-up of {} never ends: {:.3e} is not reached",
+                       schedule.warmup_updates,
+                       schedule.peak);
+  }
+  return fmt::format(
+      "{:.3e} after warm-up of {}", schedule.at(schedule.warmup_updates), schedule.warmup_updates);
 }
 
 }  // namespace
@@ -72,13 +98,14 @@ std::string data_line(const std::string& what, const data::Dataset& dataset) {
                      percent(dataset.num_targets, dataset.num_tokens));
 }
 
-std::string counts_line(const data::RowCounts& counts) {
+std::string counts_line(const data::RowCounts& counts, const std::string& what) {
   const std::string cut = counts.truncated == 0
                               ? "none truncated"
                               : fmt::format("{} truncated to cutoff_len ({} tokens cut)",
                                             grouped(counts.truncated),
                                             grouped(counts.tokens_cut));
-  return fmt::format("rows: {} read, {} kept, {}, {}",
+  return fmt::format("{}: {} read, {} kept, {}, {}",
+                     what,
                      grouped(counts.read),
                      grouped(counts.kept),
                      dropped(counts),
@@ -95,23 +122,28 @@ std::string plan_lines(const config::RunConfig& config, const train::TrainPlan& 
       remainder == 0
           ? ""
           : fmt::format(", the last of an epoch with {} rows, weighted by its tokens", remainder);
+  const std::string few = plan.rows < plan.global_rows
+                              ? fmt::format(
+                                    " (more than the {} rows there are: every update takes "
+                                    "them all)",
+                                    plan.rows)
+                              : "";
   return fmt::format(
-      "global batch: {} rows = {} micro x {} accumulation x {} ranks\n"
+      "global batch: {} rows = {} micro x {} accumulation x {} ranks{}\n"
       "updates: {} per epoch{}; {} in all ({:.2f} epochs{})\n"
-      "learning rate (in updates): {:.3e} first, {:.3e} after warm-up of {}, {:.3e} middle, {:.3e} "
-      "last",
+      "learning rate (in updates): {:.3e} first, {}, {:.3e} middle, {:.3e} last",
       batch.global_rows(),
       batch.micro_batch_rows,
       batch.accumulation,
       batch.world_size,
+      few,
       plan.updates_per_epoch,
       partial,
       plan.total_updates,
       epochs,
       config.schedule.max_steps > 0 ? ", by max_steps" : "",
       plan.schedule.at(0),
-      plan.schedule.at(plan.schedule.warmup_updates),
-      plan.schedule.warmup_updates,
+      after_warmup(plan),
       plan.schedule.at(plan.total_updates / 2),
       plan.schedule.at(last));
 }

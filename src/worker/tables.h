@@ -15,7 +15,8 @@ namespace zeroth::worker {
 [[nodiscard]] std::string model_line(const models::Model& model, const config::RunConfig& config);
 [[nodiscard]] std::string lora_line(const models::Model& model);
 [[nodiscard]] std::string data_line(const std::string& what, const data::Dataset& dataset);
-[[nodiscard]] std::string counts_line(const data::RowCounts& counts);
+// `what` was read: "rows", or "documents" of plain text.
+[[nodiscard]] std::string counts_line(const data::RowCounts& counts, const std::string& what);
 [[nodiscard]] std::string plan_lines(const config::RunConfig& config, const train::TrainPlan& plan);
 [[nodiscard]] std::string finish_table(const config::RunConfig& config,
                                        const train::TrainSummary& summary,

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "config/resolve.h"
@@ -10,6 +11,7 @@
 #include "worker/commands.h"
 #include "worker/inputs.h"
 #include "worker/tables.h"
+#include <fmt/format.h>
 
 namespace zeroth::worker {
 namespace {
@@ -24,12 +26,13 @@ struct Data {
 Data load_data(const config::RunConfig& config, const Inputs& inputs) {
   Data data{.train =
                 data::load_examples(as_paths(config.data.dataset), inputs.tokenizer, inputs.load)};
-  log::info(counts_line(data.train.counts));
+  report_rows(config, inputs, data.train);
   if (config.data.val_size > 0) {
     data.validation = data::split_validation(data.train, config.data.val_size, config.seed);
   } else if (!config.data.eval_dataset.empty()) {
     data.validation =
         data::load_examples(as_paths(config.data.eval_dataset), inputs.tokenizer, inputs.load);
+    report_rows(config, inputs, *data.validation);
   }
   log::info(data_line("training", data.train));
   if (data.validation) {
@@ -46,6 +49,27 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const config::OptimizerSettings
                             .beta2 = settings.beta2,
                             .epsilon = settings.epsilon,
                             .weight_decay = settings.weight_decay});
+}
+
+// Better now than after the last update: a result that has no room is refused before the run.
+void require_room(const config::RunConfig& config, const LoadedModel& loaded) {
+  const std::int64_t width =
+      loaded.adapter || compute_dtype(config) == at::kFloat ? sizeof(float) : sizeof(float) / 2;
+  const std::int64_t numbers =
+      loaded.adapter ? loaded.model.num_trainable() : loaded.model.num_parameters();
+  const std::int64_t needed = numbers * width;
+  std::int64_t free = static_cast<std::int64_t>(fs::space(config.output.output_dir).available);
+  for (const fs::path& old : results_in(config.output.output_dir)) {
+    free += fs::is_regular_file(old) ? static_cast<std::int64_t>(fs::file_size(old)) : 0;
+  }
+  if (needed > free) {
+    throw Error(ErrorKind::kDisk,
+                fmt::format("the result takes {} and the disk of --output_dir {} has {} left\n  "
+                            "Free some space or choose another folder.",
+                            observe::bytes_text(needed),
+                            config.output.output_dir,
+                            observe::bytes_text(free)));
+  }
 }
 
 std::vector<fs::path> save(const config::RunConfig& config,
@@ -96,6 +120,7 @@ void run_train(const config::RunConfig& config) {
   const train::TrainPlan plan = train::make_plan(config, rows);
   log::info(plan_lines(config, plan));
 
+  require_room(config, loaded);
   // Everything has been read and is good: only now may results of an earlier run go.
   remove_results(config.output.output_dir);
   engine::Engine engine(loaded.model.units,
