@@ -91,10 +91,9 @@ class Communicator {
                                                 std::span<float> output,
                                                 bool accumulate) = 0;
 
-  // `full` begins with the ranks' shards end to end: shard.size() bytes from each, all of one size; it
-  // may be larger. If
-  // `full` comes from allocate_shared(), each rank writes its own part and all see the whole; else
-  // each fills its own copy. `shard` may be this rank's own part of `full`.
+  // `full` begins with the ranks' shards end to end: shard.size() bytes from each, all of one size;
+  // it may be larger. If `full` comes from allocate_shared(), each rank writes its own part and all
+  // see the whole; else each fills its own copy. `shard` may be this rank's own part of `full`.
   [[nodiscard]] virtual InFlight all_gather(const std::string& label,
                                             std::span<const std::byte> shard,
                                             BufferPtr full) = 0;

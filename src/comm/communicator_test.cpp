@@ -147,7 +147,11 @@ TEST_P(Ranks, BroadcastAndGatheredValuesReachAll) {
   expect_no_errors(errors);
 }
 
-TEST_P(Ranks, DelaysChangeNoBit) {
+class DelayedRanks : public ::testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Sizes, DelayedRanks, ::testing::Values(2, 3));
+
+TEST_P(DelayedRanks, GiveTheSameBits) {
   const int size = GetParam();
   const std::vector<Bytes> expected = exercise_on_threads(size);
   std::vector<std::unique_ptr<Communicator>> delayed;

@@ -15,12 +15,34 @@ constexpr int kReceiving = 1;
 
 }  // namespace
 
+MessageHeader make_header(const std::string& label, std::size_t bytes) {
+  MessageHeader header{.bytes = bytes};
+  std::copy_n(label.begin(), std::min(label.size(), header.label.size() - 1), header.label.begin());
+  return header;
+}
+
+void check_header(const MessageHeader& header,
+                  const std::string& label,
+                  std::size_t bytes,
+                  const Ends& ends) {
+  const std::string sent{header.label.data(), ::strnlen(header.label.data(), header.label.size())};
+  if (header.bytes != bytes || sent != label.substr(0, header.label.size() - 1)) {
+    throw Error(ErrorKind::kCommunication,
+                fmt::format("ranks differ in a message: rank {} sent {} bytes as '{}', rank {} "
+                            "receives {} bytes as '{}'",
+                            ends.from,
+                            header.bytes,
+                            sent,
+                            ends.to,
+                            bytes,
+                            label));
+  }
+}
+
 Send::Send(CallQueue& queue, const std::string& label, std::span<const std::byte> bytes, int to)
-    : queue_(queue), header_{.bytes = bytes.size()}, left_(bytes) {
+    : queue_(queue), header_(make_header(label, bytes.size())), left_(bytes) {
   peer = to;
   channel = kSending;
-  std::copy_n(
-      label.begin(), std::min(label.size(), header_.label.size() - 1), header_.label.begin());
 }
 
 bool Send::advance() {
@@ -78,7 +100,8 @@ void Receive::read_piece(const std::byte* piece) {
   if (!begun_) {
     MessageHeader header;
     std::memcpy(&header, piece, sizeof(header));
-    check(header);
+    check_header(
+        header, label_, left_.size(), {queue_.world_rank(peer), queue_.world_rank(queue_.rank())});
     piece += sizeof(header);
     room -= sizeof(header);
     begun_ = true;
@@ -86,21 +109,6 @@ void Receive::read_piece(const std::byte* piece) {
   const std::size_t bytes = std::min(room, left_.size());
   copy_bytes(left_.data(), piece, bytes, 0);
   left_ = left_.subspan(bytes);
-}
-
-void Receive::check(const MessageHeader& header) const {
-  const std::string sent{header.label.data(), ::strnlen(header.label.data(), header.label.size())};
-  if (header.bytes != left_.size() || sent != label_.substr(0, header.label.size() - 1)) {
-    throw Error(ErrorKind::kCommunication,
-                fmt::format("ranks differ in a message: rank {} sent {} bytes as '{}', rank {} "
-                            "receives {} bytes as '{}'",
-                            queue_.world_rank(peer),
-                            header.bytes,
-                            sent,
-                            queue_.world_rank(queue_.rank()),
-                            left_.size(),
-                            label_));
-  }
 }
 
 }  // namespace zeroth::comm

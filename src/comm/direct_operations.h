@@ -14,6 +14,20 @@ struct MessageHeader {
   Text label{};
 };
 
+// Labels are cut to the room there is.
+[[nodiscard]] MessageHeader make_header(const std::string& label, std::size_t bytes);
+
+struct Ends {
+  int from = 0;  // world ranks
+  int to = 0;
+};
+
+// kCommunication, naming both sides, unless the receiver expects what was sent.
+void check_header(const MessageHeader& header,
+                  const std::string& label,
+                  std::size_t bytes,
+                  const Ends& ends);
+
 class Send : public Operation {
  public:
   Send(CallQueue& queue, const std::string& label, std::span<const std::byte> bytes, int to);
@@ -35,8 +49,6 @@ class Receive : public Operation {
 
  private:
   void read_piece(const std::byte* piece);
-  void check(const MessageHeader& header) const;
-
   CallQueue& queue_;
   std::string label_;
   std::span<std::byte> left_;

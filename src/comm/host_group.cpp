@@ -77,37 +77,39 @@ bool all_joined(const Segment& segment) {
   return true;
 }
 
-// Tells the ranks that have joined why there will be no run, and says it here too.
-[[noreturn]] void refuse(Segment& segment, const std::string& reason) {
+// Ranks that have joined, or join now, will find the reason why there is no run.
+void put_refusal(Segment& segment, const std::string& reason) {
   LongText& text = segment.header().refusal;
   std::copy_n(reason.begin(), std::min(reason.size(), text.size() - 1), text.begin());
   segment.header().start.store(StartState::kRefused);
+}
+
+[[noreturn]] void refuse(Segment& segment, const std::string& reason) {
+  put_refusal(segment, reason);
   throw Error(ErrorKind::kCommunication, reason);
 }
 
-void check_guest(const HostGroup& group, Segment& segment, const Guest& guest) {
-  const Hello& hello = guest.hello;
+// Why a process cannot be the rank it says it is; empty if it can.
+std::string objection(const HostGroup& group, const Segment& segment, const Hello& hello) {
   if (hello.size != group.size) {
-    refuse(segment,
-           fmt::format("the ranks of run {} differ in the number of ranks: {} by rank {}, {} by "
-                       "rank {}",
-                       group.run_name,
-                       group.size,
-                       world_rank(group, 0),
-                       hello.size,
-                       hello.rank));
+    return fmt::format(
+        "the ranks of run {} differ in the number of ranks: {} by rank {}, {} by rank {}",
+        group.run_name,
+        group.size,
+        world_rank(group, 0),
+        hello.size,
+        hello.rank);
   }
   if (hello.rank < 1 || hello.rank >= group.size) {
-    refuse(segment, fmt::format("rank {} of {} does not exist", hello.rank, group.size));
+    return fmt::format("rank {} of {} does not exist", hello.rank, group.size);
   }
   const RankSlot& slot = segment.slot(hello.rank);
-  if (slot.state.load() != RankState::kAbsent) {
-    refuse(segment,
-           fmt::format("two processes of run {} have rank {}, one of them with pid {}",
-                       group.run_name,
-                       world_rank(group, hello.rank),
-                       slot.pid));
-  }
+  return slot.state.load() == RankState::kAbsent
+             ? ""
+             : fmt::format("two processes of run {} have rank {}, one of them with pid {}",
+                           group.run_name,
+                           world_rank(group, hello.rank),
+                           slot.pid);
 }
 
 void look_for_dead(const HostGroup& group, Segment& segment) {
@@ -132,8 +134,14 @@ std::shared_ptr<Segment> gather_ranks(const HostGroup& group) {
   std::vector<Guest> guests;  // their connections stay open until all are there
   while (!all_joined(*segment)) {
     if (std::optional<Guest> guest = accept_rank(listener, kWaitMilliseconds)) {
-      check_guest(group, *segment, *guest);
+      const std::string reason = objection(group, *segment, guest->hello);
+      if (!reason.empty()) {
+        put_refusal(*segment, reason);
+      }
       hand_over(*guest, segment->file());
+      if (!reason.empty()) {
+        throw Error(ErrorKind::kCommunication, reason);
+      }
       guests.push_back(std::move(*guest));
     } else {
       look_for_dead(group, *segment);
@@ -144,6 +152,12 @@ std::shared_ptr<Segment> gather_ranks(const HostGroup& group) {
   }
   segment->header().start.store(StartState::kReady);
   return segment;
+}
+
+void throw_if_refused(const Segment& segment) {
+  if (segment.header().start.load() == StartState::kRefused) {
+    throw Error(ErrorKind::kCommunication, segment.header().refusal.data());
+  }
 }
 
 void wait_for_start(const HostGroup& group, const Segment& segment) {
@@ -158,9 +172,7 @@ void wait_for_start(const HostGroup& group, const Segment& segment) {
     }
     std::this_thread::sleep_for(kPause);
   }
-  if (segment.header().start.load() == StartState::kRefused) {
-    throw Error(ErrorKind::kCommunication, segment.header().refusal.data());
-  }
+  throw_if_refused(segment);
 }
 
 std::shared_ptr<Segment> meet_first_rank(const HostGroup& group) {
@@ -172,6 +184,7 @@ std::shared_ptr<Segment> meet_first_rank(const HostGroup& group) {
           introduce(*connection, {.rank = group.rank, .size = group.size});
       if (file) {
         std::shared_ptr<Segment> segment = Segment::open(file->take(), group.size);
+        throw_if_refused(*segment);
         sign_in(*segment, group.rank);
         wait_for_start(group, *segment);
         return segment;

@@ -12,6 +12,7 @@ namespace zeroth::comm {
 class SharedBuffer : public Buffer {
  public:
   struct Shape {
+    std::uint64_t number = 0;  // of the buffer: the same on all ranks of all hosts
     std::uint64_t offset = 0;  // of the region in the segment
     std::uint64_t bytes = 0;   // of a part
     int parts = 1;
@@ -36,7 +37,7 @@ class SharedBuffer : public Buffer {
 
   [[nodiscard]] const Segment* segment() const noexcept { return segment_.get(); }
 
-  [[nodiscard]] std::uint64_t offset() const noexcept { return shape_.offset; }
+  [[nodiscard]] std::uint64_t number() const noexcept { return shape_.number; }
 
   // How much of the segment a buffer of this shape takes, and where its parts lie.
   [[nodiscard]] static std::uint64_t region_bytes(const Shape& shape) noexcept;

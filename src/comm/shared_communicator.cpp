@@ -79,6 +79,7 @@ BufferPtr SharedCommunicator::allocate_shared(std::int64_t bytes) {
 }
 
 BufferPtr SharedCommunicator::allocate(const Call& call, SharedBuffer::Shape shape) {
+  shape.number = next_number_++;
   shape.offset = std::exchange(next_offset_, next_offset_ + SharedBuffer::region_bytes(shape));
   const auto attempt = [](const auto& work) -> std::string {
     try {
@@ -150,7 +151,7 @@ InFlight SharedCommunicator::all_gather(const std::string& label,
     const Call call{
         "all_gather",
         label,
-        fmt::format("{} bytes each, into shared buffer at {}", shard.size(), shared->offset())};
+        fmt::format("{} bytes each, into shared buffer {}", shard.size(), shared->number())};
     return queue_->start(call,
                          std::make_shared<GatherForAll>(shard, std::move(shared), queue_->rank()));
   }

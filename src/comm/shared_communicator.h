@@ -60,6 +60,7 @@ class SharedCommunicator : public Communicator {
 
   std::shared_ptr<Segment> segment_;
   std::shared_ptr<CallQueue> queue_;
+  std::uint64_t next_number_ = 0;
   std::uint64_t next_offset_;  // of the next buffer: the same on all ranks
 };
 
