@@ -134,7 +134,7 @@ TEST(Resolve, RefusesValuesOutOfRange) {
   EXPECT_TRUE(has(train_error({"--lora_dropout", "1"}), "must be at least 0 and below 1"));
   EXPECT_TRUE(has(train_error({"--gradient_accumulation_steps", "0"}), "must be at least 1"));
   EXPECT_TRUE(has(train_error({"--learning_rate", "nan"}), "takes a number"));
-  EXPECT_TRUE(has(train_error({"--max_steps", "0"}), "at least 1, or -1"));
+  EXPECT_TRUE(has(train_error({"--max_steps", "0"}), "at least 1 and at most 1e+15, or -1"));
   EXPECT_TRUE(has(train_error({"--lr_scheduler_type", "step"}), "takes one of linear, cosine"));
   EXPECT_TRUE(has(train_error({"--dataset=a,,b"}), "none of them empty"));
 }
@@ -252,9 +252,16 @@ TEST(Resolve, OneCommandLineServesTrainEvalAndPredict) {
 TEST(Resolve, EvaluationReadsAllRowsAndSaysSo) {
   const Arguments line = train_with({"--val_size", "0.1", "--eval_dataset", "e.json"});
   const RunConfig config = resolve(Command::kEval, line, {});
-  EXPECT_EQ(why_without_effect(config, "val_size"), "a setting of zeroth train");
+  EXPECT_EQ(why_without_effect(config, "val_size"), "eval_dataset is read instead");
   EXPECT_EQ(why_without_effect(config, "dataset"), "eval_dataset is read instead");
   EXPECT_TRUE(config.data.dataset.empty());
+}
+
+TEST(Resolve, EvaluationWithoutAFileTakesTheSplitOfTraining) {
+  const RunConfig config =
+      resolve(Command::kEval, train_with({"--val_size", "0.1", "--seed", "7"}), {});
+  EXPECT_EQ(config.data.val_size, 0.1);
+  EXPECT_EQ(config.seed, 7U);
 }
 
 TEST(Resolve, AnAdapterThatIsGivenBringsItsModules) {

@@ -65,6 +65,11 @@ Declarations source_keys() {
        .commands = kTrainAndEval,
        .help = "rows of dataset that are set aside for evaluation, chosen by seed; eval takes the "
                "rows that train sets aside",
+       .without_effect =
+           [](const Values& values) {
+             return values.command() == Command::kEval ? unless_rows_come_from_elsewhere(values)
+                                                       : std::nullopt;
+           },
        .field = field(&RunConfig::data, &DataSettings::val_size)},
       {.name = "max_samples",
        .type = ValueType::kInteger,

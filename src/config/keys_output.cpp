@@ -16,8 +16,9 @@ std::optional<std::string> only_when_sampling(const Values& values) {
 }
 
 std::optional<std::string> only_with_chance(const Values& values) {
-  if (values.command() == Command::kEval && values["val_size"].get<double>() == 0) {
-    return "all rows are evaluated: there is no val_size";
+  if (values.command() == Command::kEval &&
+      (values["val_size"].get<double>() == 0 || values.given("eval_dataset"))) {
+    return "all rows are evaluated: none is chosen by chance";
   }
   return values.command() == Command::kPredict ? only_when_sampling(values) : std::nullopt;
 }

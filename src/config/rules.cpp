@@ -32,7 +32,7 @@ void check_precision(const Values& values, Problems& problems) {
 void check_rows(const Values& values, Problems& problems) {
   const bool has_eval_rows = values.given("eval_dataset");
   const double val_size = values["val_size"].get<double>();
-  if (values.command() != Command::kPredict && has_eval_rows && val_size > 0) {
+  if (values.command() == Command::kTrain && has_eval_rows && val_size > 0) {
     problems.add(
         fmt::format("--val_size {:g} and --eval_dataset {} both say what to evaluate on: give one",
                     val_size,

@@ -34,8 +34,18 @@ Records::~Records() {
 void Records::append(const Json& record) {
   // Text from a model may hold any bytes; a record never fails for that.
   const std::string line = record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (::write(descriptor_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    fail(path_);
+  const off_t before = ::lseek(descriptor_, 0, SEEK_END);
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t written = ::write(descriptor_, line.data() + done, line.size() - done);
+    if (written >= 0) {
+      done += static_cast<std::size_t>(written);
+    } else if (errno != EINTR) {
+      const int why = errno;
+      // The records so far stay readable: half a line goes.
+      [[maybe_unused]] const int cut = ::ftruncate(descriptor_, before);
+      errno = why;
+      fail(path_);
+    }
   }
 }
 

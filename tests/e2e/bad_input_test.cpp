@@ -69,7 +69,6 @@ TEST_F(BadInput, FilesThatAreNoDataFiles) {
   train_refused({"--dataset", "model"}, 2, {"model is a folder"});
   train_refused({"--dataset", "/dev/null"}, 2, {"/dev/null"});
   train_refused({"--dataset", "missing.json"}, 3, {"no data file missing.json"});
-  train_refused({"--cutoff_len", "2", "--template", "default"}, 3, {"no usable row", "--cutoff_len"});
 }
 
 TEST_F(BadInput, BrokenWeights) {
