@@ -73,12 +73,13 @@ struct Spread {
   double median = 0;
   double lower = 0;  // quartiles
   double upper = 0;
+  double best = 0;
 };
 
 Spread spread_of(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   const std::size_t last = times.size() - 1;
-  return {times[last / 2], times[last / 4], times[last * 3 / 4]};
+  return {times[last / 2], times[last / 4], times[last * 3 / 4], times.front()};
 }
 
 class Bench {
@@ -145,11 +146,12 @@ class Bench {
   void print() const {
     for (const auto& [name, times] : times_) {
       const Spread spread = spread_of(times);
-      fmt::print("{:<26} median {:7.2f} ms   quartiles {:7.2f} to {:7.2f}\n",
+      fmt::print("{:<26} median {:7.2f} ms   quartiles {:7.2f} to {:7.2f}   best {:7.2f}\n",
                  name,
                  spread.median,
                  spread.lower,
-                 spread.upper);
+                 spread.upper,
+                 spread.best);
     }
     print_ratio("reduce_scatter MPI", "reduce_scatter host", 5);
     print_ratio("all_gather MPI", "all_gather host, shared", 2.5);

@@ -12,7 +12,8 @@
 // on, and if not sleeps until the bell differs from what it read; so no ring is lost.
 namespace zeroth::comm {
 
-inline constexpr std::uint64_t kRecords = 16;  // collectives a rank may be ahead of the slowest
+inline constexpr std::uint64_t kRecords = 16;      // collectives a rank may be ahead of the slowest
+inline constexpr std::uint64_t kWindowPieces = 4;  // how far a rank may fill ahead of the slowest
 inline constexpr std::size_t kInlineBytes = 512;
 inline constexpr std::uint64_t kPrivateSource = ~std::uint64_t{0};
 

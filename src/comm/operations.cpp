@@ -105,8 +105,9 @@ bool RoundsOperation::advance() {
 }
 
 bool RoundsOperation::try_fill() {
-  // A half is free again when all have drained the piece two rounds before.
-  if (filled_ == rounds_ || queue_.smallest(&RankSlot::drained) + 2 <= base_ + filled_) {
+  // A place is free again when all have drained the piece that lay there.
+  if (filled_ == rounds_ ||
+      queue_.smallest(&RankSlot::drained) + kWindowPieces <= base_ + filled_) {
     return false;
   }
   queue_.prepare_window();

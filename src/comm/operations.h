@@ -83,7 +83,7 @@ class GatherForAll : public Operation {
 };
 
 // Transfers out of private memory, piece by piece through every rank's window: in each round each
-// rank fills one half of its window, then takes what it wants from all windows.
+// rank fills a place of its window, then takes what it wants from all windows.
 class RoundsOperation : public Operation {
  public:
   RoundsOperation(CallQueue& queue, std::uint64_t rounds) : queue_(queue), rounds_(rounds) {}

@@ -20,7 +20,7 @@
 namespace zeroth::comm {
 namespace {
 
-constexpr std::size_t kWindowHalf = std::size_t{256} << 10;
+constexpr std::size_t kWindowPiece = std::size_t{512} << 10;
 constexpr std::size_t kAllChannels = std::size_t{4} << 20;  // what all channel windows share
 
 std::uint64_t to_page(std::uint64_t bytes) {
@@ -135,7 +135,7 @@ Segment::Segment(int file, int size, bool creator)
   const auto ranks = static_cast<std::uint64_t>(size);
   channels_begin_ = to_page(sizeof(ControlHeader)) + to_page(ranks * sizeof(RankSlot));
   windows_begin_ = channels_begin_ + to_page(ranks * ranks * sizeof(Channel));
-  channel_windows_begin_ = windows_begin_ + ranks * 2 * kWindowHalf;
+  channel_windows_begin_ = windows_begin_ + ranks * kWindowPieces * kWindowPiece;
   buffers_begin_ = channel_windows_begin_ + ranks * ranks * 2 * channel_bytes_;
   if (creator) {
     grow(buffers_begin_, windows_begin_);
@@ -170,8 +170,9 @@ Channel& Segment::channel(int from, int to) const noexcept {
 }
 
 std::byte* Segment::window(int rank, std::uint64_t piece) const noexcept {
-  const std::uint64_t half = static_cast<std::uint64_t>(rank) * 2 + piece % 2;
-  return control_ + windows_begin_ + half * kWindowHalf;
+  const std::uint64_t place =
+      static_cast<std::uint64_t>(rank) * kWindowPieces + piece % kWindowPieces;
+  return control_ + windows_begin_ + place * kWindowPiece;
 }
 
 std::byte* Segment::channel_window(int from, int to, std::uint64_t piece) const noexcept {
@@ -180,11 +181,11 @@ std::byte* Segment::channel_window(int from, int to, std::uint64_t piece) const 
 }
 
 std::size_t Segment::window_bytes() noexcept {
-  return kWindowHalf;
+  return kWindowPiece;
 }
 
 void Segment::commit_window(int rank) {
-  commit(static_cast<std::uint64_t>(window(rank, 0) - control_), 2 * kWindowHalf);
+  commit(static_cast<std::uint64_t>(window(rank, 0) - control_), kWindowPieces * kWindowPiece);
 }
 
 void Segment::commit_channel(int from, int to) {

@@ -50,7 +50,8 @@ class Segment {
   [[nodiscard]] RankSlot& slot(int rank) const noexcept;
   [[nodiscard]] Channel& channel(int from, int to) const noexcept;
 
-  // Two halves for the pieces that a rank shows to all, and two for those it sends to one other.
+  // Room for the pieces that a rank shows to all, kWindowPieces at a time, and for those that it
+  // sends to one other, two at a time.
   [[nodiscard]] std::byte* window(int rank, std::uint64_t piece) const noexcept;
   [[nodiscard]] std::byte* channel_window(int from, int to, std::uint64_t piece) const noexcept;
   [[nodiscard]] static std::size_t window_bytes() noexcept;
