@@ -1,9 +1,15 @@
 #include "base/log.h"
 
+#include <atomic>
+
 #include <unistd.h>
 
 namespace zeroth::log {
 namespace {
+
+// Set once, before a process says anything.
+std::atomic<bool> quiet_process{
+    false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 void write_line(std::string text) {
   text.push_back('\n');
@@ -21,11 +27,21 @@ void write_line(std::string text) {
 
 }  // namespace
 
+void set_quiet(bool quiet) noexcept {
+  quiet_process = quiet;
+}
+
 void info(const std::string& message) {
+  if (quiet_process) {
+    return;
+  }
   write_line(message);
 }
 
 void warn(const std::string& message) {
+  if (quiet_process) {
+    return;
+  }
   write_line("warning: " + message);
 }
 

@@ -7,6 +7,9 @@
 // lines of several processes do not mix.
 namespace zeroth::log {
 
+// One process of a run speaks for all: the others keep info and warnings to themselves.
+void set_quiet(bool quiet) noexcept;
+
 void info(const std::string& message);
 void warn(const std::string& message);  // prefixed with "warning: "; only when the user should act
 void error(const std::string& message);

@@ -17,11 +17,12 @@ int run_with_engine(config::Command command, Arguments arguments) {
   check_data_files(config.data);
   check_prompt_format(config);
   std::optional<OutputFolder> output;
-  if (!config.output.output_dir.empty()) {
+  const bool speaks = config.launch.rank == 0;  // under a launcher every rank comes here; one owns the folder
+  if (speaks && !config.output.output_dir.empty()) {
     check_output_folder(config);
     output.emplace(config.output.output_dir);
   }
-  return run_worker(config);
+  return run_workers(config);
 }
 
 }  // namespace zeroth::cli

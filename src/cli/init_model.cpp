@@ -13,7 +13,7 @@ int run_init_model(Arguments arguments) {
   (void)formats::read_model_config(config.model.model_config);
   check_output_folder(config);
   const OutputFolder output(config.output.output_dir);
-  return run_worker(config);
+  return run_workers(config);
 }
 
 }  // namespace zeroth::cli

@@ -1,5 +1,6 @@
 #include "cli/launcher.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -8,6 +9,8 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -71,10 +74,11 @@ class WatchedSignals {
 
   void restore() const noexcept { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
-  [[nodiscard]] int next() const {
-    int signal = 0;
-    ::sigwait(&signals_, &signal);
-    return signal;
+  // The next signal, or 0 if none came in time.
+  [[nodiscard]] int next(std::chrono::milliseconds at_most) const {
+    const timespec wait{.tv_sec = at_most.count() / 1000,
+                        .tv_nsec = at_most.count() % 1000 * 1'000'000};
+    return std::max(0, ::sigtimedwait(&signals_, nullptr, &wait));
   }
 
  private:
@@ -113,74 +117,139 @@ void limit_spinning() {
   ::_exit(exit_code(ErrorKind::kInternal));
 }
 
-int ended_by_signal(int signal) {
+int ended_by_signal(const std::string& who, int signal) {
   if (signal == SIGINT || signal == SIGTERM) {  // the worker had not come to answering it
     log::info("stopped before the run began: nothing was written");
     return 128 + signal;
   }
   if (signal == SIGKILL) {
     log::info(
-        fmt::format("{}: the worker was killed by signal 9 (out of memory?)\n  Smaller rows or "
+        fmt::format("{}: {} was killed by signal 9 (out of memory?)\n  Smaller rows or "
                     "batches need less: "
                     "--cutoff_len, --per_device_train_batch_size.",
-                    kind_name(ErrorKind::kMemory)));
+                    kind_name(ErrorKind::kMemory),
+                    who));
     return exit_code(ErrorKind::kMemory);
   }
-  log::info(fmt::format("{}: the worker died of signal {} ({})",
+  log::info(fmt::format("{}: {} died of signal {} ({})",
                         kind_name(ErrorKind::kInternal),
+                        who,
                         signal,
                         ::strsignal(signal)));
   return exit_code(ErrorKind::kInternal);
 }
 
-// Watches one child until it has ended.
+// One rank's process.
+struct Child {
+  pid_t process = 0;
+  std::int64_t rank = 0;
+  std::optional<int> code;  // how it ended
+};
+
+// Watches the ranks until all have ended. The first that fails decides; the others get a while to
+// end by themselves (they notice, and say which rank it was), then they are killed.
 class Watch {
  public:
-  explicit Watch(pid_t worker) : worker_(worker) {}
+  explicit Watch(std::vector<Child> children) : children_(std::move(children)) {}
 
   int until_ended(const WatchedSignals& signals) {
-    while (true) {
-      const int signal = signals.next();
-      if (signal == SIGCHLD) {
-        if (const std::optional<int> code = ended()) {
-          return *code;
-        }
-      } else if (signal == SIGTSTP) {
-        stop_both();
-      } else {
+    while (std::any_of(
+        children_.begin(), children_.end(), [](const Child& child) { return !child.code; })) {
+      const int signal = signals.next(kPoll);
+      if (signal == SIGTSTP) {
+        stop_all();
+      } else if (signal != 0 && signal != SIGCHLD) {
         hand_on(signal);
+      }
+      collect();
+      kill_stragglers();
+    }
+    return failure_.value_or(0);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kPoll{500};
+  static constexpr std::chrono::seconds kPatience{10};
+
+  void collect() {
+    for (Child& child : children_) {
+      int status = 0;
+      if (child.code || ::waitpid(child.process, &status, WNOHANG) != child.process) {
+        continue;
+      }
+      child.code =
+          WIFSIGNALED(status) ? ended_by_signal(child, WTERMSIG(status)) : WEXITSTATUS(status);
+      if (*child.code != 0 && !failure_) {
+        failure_ = child.code;
+        failed_at_ = Clock::now();
       }
     }
   }
 
- private:
-  [[nodiscard]] std::optional<int> ended() const {
-    int status = 0;
-    if (::waitpid(worker_, &status, WNOHANG) != worker_) {
-      return std::nullopt;
-    }
-    return WIFSIGNALED(status) ? ended_by_signal(WTERMSIG(status)) : WEXITSTATUS(status);
+  int ended_by_signal(const Child& child, int signal) const {
+    const std::string who = children_.size() == 1
+                                ? "the worker"
+                                : fmt::format("rank {} (process {})", child.rank, child.process);
+    // Those that are killed because of another have been spoken for.
+    return failure_ ? 128 + signal : cli::ended_by_signal(who, signal);
   }
 
-  void stop_both() const {
-    ::kill(worker_, SIGSTOP);
+  void kill_stragglers() const {
+    if (!failure_ || Clock::now() - failed_at_ < kPatience) {
+      return;
+    }
+    for (const Child& child : children_) {
+      if (!child.code) {
+        ::kill(child.process, SIGKILL);
+      }
+    }
+  }
+
+  void stop_all() const {
+    send(SIGSTOP);
     ::raise(SIGSTOP);  // goes on when somebody sends SIGCONT, which is then handed on
+  }
+
+  void send(int signal) const {
+    for (const Child& child : children_) {
+      if (!child.code) {
+        ::kill(child.process, signal);
+      }
+    }
   }
 
   void hand_on(int signal) {
     const auto now = Clock::now();
     const bool same_request = signal == last_signal_ && now - last_time_ < kOneRequest;
     if (!same_request) {
-      ::kill(worker_, signal);
+      send(signal);
     }
     last_signal_ = signal;
     last_time_ = now;
   }
 
-  pid_t worker_;
+  std::vector<Child> children_;
+  std::optional<int> failure_;
+  Clock::time_point failed_at_{};
   int last_signal_ = 0;
   Clock::time_point last_time_{};
 };
+
+Child start_rank(const fs::path& program,
+                 const config::RunConfig& config,
+                 const WatchedSignals& signals) {
+  const int descriptor = config_descriptor(config);
+  const pid_t front = ::getpid();
+  const pid_t worker = ::fork();
+  if (worker < 0) {
+    fail("cannot start the worker");
+  }
+  if (worker == 0) {
+    become_worker(program, descriptor, front, signals);
+  }
+  ::close(descriptor);
+  return {.process = worker, .rank = config.launch.rank};
+}
 
 }  // namespace
 
@@ -201,20 +270,23 @@ fs::path find_worker() {
                           folder.string()));
 }
 
-int run_worker(const config::RunConfig& config) {
+int run_workers(config::RunConfig config) {
   const fs::path program = find_worker();
-  const int descriptor = config_descriptor(config);
+  // A launcher has made this process one rank; else all ranks are ours to start.
+  const bool launched = config.launch.kind != config::LaunchKind::kLocal;
+  const std::int64_t num_children = launched ? 1 : config.batch.world_size;
+  if (num_children > 1) {
+    config.launch.kind = config::LaunchKind::kHost;
+    config.launch.run_name =
+        fmt::format("zeroth-{}-{}", ::getpid(), Clock::now().time_since_epoch().count());
+  }
   const WatchedSignals signals;
-  const pid_t front = ::getpid();
-  const pid_t worker = ::fork();
-  if (worker < 0) {
-    fail("cannot start the worker");
+  std::vector<Child> children;
+  for (std::int64_t child = 0; child < num_children; ++child) {
+    config.launch.rank = launched ? config.launch.rank : child;
+    children.push_back(start_rank(program, config, signals));
   }
-  if (worker == 0) {
-    become_worker(program, descriptor, front, signals);
-  }
-  ::close(descriptor);
-  return Watch(worker).until_ended(signals);
+  return Watch(std::move(children)).until_ended(signals);
 }
 
 }  // namespace zeroth::cli

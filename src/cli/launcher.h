@@ -10,8 +10,10 @@ namespace zeroth::cli {
 // in neither place.
 [[nodiscard]] std::filesystem::path find_worker();
 
-// Starts the worker with `config` and blocks until it has ended; returns the exit code to end with.
-// SIGINT, SIGTERM and SIGUSR1 are handed on to it, and it is killed if this process dies.
-[[nodiscard]] int run_worker(const config::RunConfig& config);
+// Starts one worker for each rank on this host (a single one where a launcher has made this process
+// a rank) and blocks until all have ended; returns the exit code to end with, the first failing
+// rank's. SIGINT, SIGTERM and SIGUSR1 are handed on to them, and they are killed if this process
+// dies.
+[[nodiscard]] int run_workers(config::RunConfig config);
 
 }  // namespace zeroth::cli

@@ -18,8 +18,8 @@ Arguments train_with(Arguments more) {
   return arguments;
 }
 
-RunConfig train(Arguments more) {
-  return resolve(Command::kTrain, train_with(std::move(more)), {});
+RunConfig train(Arguments more, const Environment& environment = {}) {
+  return resolve(Command::kTrain, train_with(std::move(more)), environment);
 }
 
 std::string error_of(Command command,
@@ -168,7 +168,6 @@ TEST(Resolve, RefusesByNameWhatIsNotBuilt) {
       has(train_error({"--deepspeed", "ds.json"}), "--deepspeed ds.json: not supported yet"));
   EXPECT_TRUE(has(train_error({"--fp16"}), "--fp16 true: not supported yet"));
   EXPECT_TRUE(has(train_error({"--save_steps", "100"}), "--save_steps 100: not supported yet"));
-  EXPECT_TRUE(has(train_error({"--ranks", "4"}), "more than one rank is not built yet"));
   EXPECT_TRUE(has(train_error({"run.yaml"}), "recipe files are not read yet"));
   EXPECT_TRUE(has(error_of(Command::kTokenize, {"--model_name_or_path", "m", "--messages"}),
                   "chat templates"));
@@ -275,9 +274,25 @@ TEST(Resolve, DataFilesStartFromDatasetDir) {
   EXPECT_EQ(config.data.eval_dataset, std::vector<std::string>{"/abs/e.json"});
 }
 
-TEST(Resolve, SeveralRanksInTheEnvironmentAreRefused) {
-  EXPECT_TRUE(has(train_error({}, {{"WORLD_SIZE", "4"}}), "WORLD_SIZE=4 (environment)"));
-  EXPECT_EQ(train_error({}, {{"WORLD_SIZE", "1"}}), "accepted");
+TEST(Resolve, ALauncherSaysHowManyRanksThereAre) {
+  const RunConfig config =
+      train({}, {{"WORLD_SIZE", "4"}, {"RANK", "3"}, {"MASTER_PORT", "29500"}});
+  EXPECT_EQ(config.batch.world_size, 4);
+  EXPECT_EQ(config.launch.rank, 3);
+  EXPECT_EQ(config.launch.kind, LaunchKind::kHost);
+  EXPECT_EQ(train({}, {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}}).launch.kind,
+            LaunchKind::kMpi);
+  EXPECT_EQ(train({}, {{"WORLD_SIZE", "1"}, {"RANK", "0"}}).launch.kind, LaunchKind::kLocal);
+}
+
+TEST(Resolve, LaunchersThatContradictAreRefused) {
+  EXPECT_TRUE(
+      has(train_error({}, {{"WORLD_SIZE", "4"}}), "WORLD_SIZE=4 (environment) without RANK"));
+  EXPECT_TRUE(
+      has(train_error({}, {{"WORLD_SIZE", "four"}, {"RANK", "0"}}), "is not a number of ranks"));
+  EXPECT_TRUE(has(train_error({}, {{"WORLD_SIZE", "2"}, {"RANK", "2"}}), "is not below"));
+  EXPECT_TRUE(has(train_error({"--ranks", "2"}, {{"WORLD_SIZE", "4"}, {"RANK", "0"}}),
+                  "a launcher has started the ranks"));
 }
 
 TEST(Resolve, TokenizerFilesMayStandBare) {

@@ -44,6 +44,11 @@ struct Names<ScheduleKind> {
 };
 
 template <>
+struct Names<LaunchKind> {
+  static constexpr std::array kNames{"local", "host", "mpi"};
+};
+
+template <>
 struct Names<Cadence> {
   static constexpr std::array kNames{"no", "steps", "epoch"};
 };

@@ -108,8 +108,7 @@ Declarations planned_run() {
               {"none"},
               "Accelerate files are not read yet; give the settings as options",
               {"config_file"}),
-      planned("zero_stage", {0}, "one rank has nothing to shard"),
-      planned("fsdp", {"none", ""}, "one rank has nothing to shard"),
+      planned("fsdp", {"none", ""}, "use --zero_stage 3, which shards the same"),
       planned(
           "resume_from_checkpoint", {false, "none"}, "checkpoints are not built yet", {"resume"}),
       planned(
@@ -125,9 +124,9 @@ Declarations planned_run() {
       planned("eval_delay", {0}, "evaluation starts at once"),
       planned("eval_on_start", {false}, "use zeroth eval for the loss before training"),
       planned("compute_accuracy", {false}, "zeroth predict counts exact matches"),
-      planned("local_rank", {-1, 0}, "only one rank is built"),
-      planned("nnodes", {1}, "only one rank is built"),
+      planned("nnodes", {1}, "several hosts are started by mpirun"),
       planned("push_to_hub", {false}, "nothing is sent anywhere"),
+      harmless("local_rank", "the launcher's variables say which rank this is"),
       action("do_train", Command::kTrain),
       action("do_eval", Command::kEval),
       action("do_predict", Command::kPredict),

@@ -52,6 +52,13 @@ std::optional<std::string> only_when_evaluating(const Values& values) {
   return std::nullopt;
 }
 
+std::optional<std::string> only_with_ranks(const Values& values) {
+  if (values["ranks"].get<std::int64_t>() == 1) {
+    return "one rank has nobody to share with";
+  }
+  return std::nullopt;
+}
+
 Declarations batch_keys() {
   return {
       {.name = "per_device_train_batch_size",
@@ -91,8 +98,37 @@ Declarations batch_keys() {
        .default_value = 1,
        .section = kBatchSection,
        .commands = kRunFamily,
-       .help = "processes on this host; more than 1 is not built yet",
+       .help = "processes on this host; under mpirun or srun their own number",
        .field = field(&RunConfig::batch, &BatchSettings::world_size)},
+      {.name = "zero_stage",
+       .type = ValueType::kInteger,
+       .range = {.min = 0, .max = 3},
+       .default_value = 0,
+       .section = kBatchSection,
+       .commands = kRunFamily,
+       .help = "what ranks keep in shards: 1 optimizer state, 2 gradients too, 3 weights too",
+       .without_effect = only_with_ranks,
+       .field = field(&RunConfig::zero, &ZeroSettings::stage)},
+      {.name = "reduce_bucket_size",
+       .type = ValueType::kInteger,
+       .range = kAtLeastOne,
+       .default_value = 500000000,
+       .unit = "elements",
+       .section = kBatchSection,
+       .commands = kTrainOnly,
+       .help = "gradients of one reduction between ranks; changes no number",
+       .without_effect = only_with_ranks,
+       .field = field(&RunConfig::zero, &ZeroSettings::reduce_bucket_elements)},
+      {.name = "start_timeout",
+       .type = ValueType::kNumber,
+       .range = {.min = 0, .min_excluded = true},
+       .default_value = 120.0,
+       .unit = "seconds",
+       .section = kBatchSection,
+       .commands = kRunFamily,
+       .help = "how long ranks wait for each other at the start",
+       .without_effect = only_with_ranks,
+       .field = field(&RunConfig::launch, &LaunchSettings::start_timeout_s)},
   };
 }
 

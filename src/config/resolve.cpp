@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "config/command_line.h"
+#include "config/placement.h"
 #include "config/schema.h"
 #include <fmt/format.h>
 
@@ -153,6 +154,10 @@ std::string table_of(const std::vector<std::vector<std::string>>& rows) {
   return table;
 }
 
+bool accepts_ranks(Command command) {
+  return accepts(command, *find_declaration("ranks"));
+}
+
 }  // namespace
 
 Environment process_environment() {
@@ -171,10 +176,17 @@ RunConfig resolve(Command command,
   Problems problems;
   Values values = defaults_of(command);
   merge(read_command_line(command, arguments, problems), values, problems);
+  const Placement place = placement_of(environment, problems);
+  if (place.launched() && accepts_ranks(command) && !values.given("ranks")) {
+    values.put("ranks", place.world_size, {SourceKind::kRule, place.source + " (environment)"});
+  }
   apply_derivations(values);
-  check_rules(values, environment, problems);
+  check_rules(values, place, problems);
   RunConfig config = Classifier(values, problems).classify();
   problems.throw_if_any();
+  config.launch.kind = place.kind;
+  config.launch.rank = place.rank;
+  config.launch.run_name = place.run_name;
   place_in_folder(values, config.data.dataset);
   place_in_folder(values, config.data.eval_dataset);
   return config;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "config/placement.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
@@ -79,32 +80,37 @@ void check_lengths(const Values& values, Problems& problems) {
   }
 }
 
-void check_ranks(const Values& values, const Environment& environment, Problems& problems) {
-  if (values["ranks"].get<std::int64_t>() > 1) {
-    problems.add(fmt::format("--ranks {}: more than one rank is not built yet; use --ranks 1",
-                             shown(values["ranks"])));
-  }
-  for (const std::string& name : launch_variables()) {
-    const auto variable = environment.find(name);
-    if (variable != environment.end() && variable->second != "1" && !variable->second.empty()) {
-      problems.add(fmt::format(
-          "{}={} (environment) starts several ranks, which is not built yet; start one process, or "
-          "unset the variable",
-          name,
-          variable->second));
-    }
+// A launcher decides how many ranks there are; --ranks may repeat it, not contradict it.
+void check_ranks(const Values& values, const Placement& place, Problems& problems) {
+  const auto ranks = values["ranks"].get<std::int64_t>();
+  if (place.launched() && ranks != place.world_size) {
+    problems.add(fmt::format(
+        "--ranks {} (command line), but {}={} (environment): a launcher has started the ranks\n"
+        "    Leave --ranks out under a launcher.",
+        ranks,
+        place.source,
+        place.world_size));
   }
 }
 
 }  // namespace
 
 const std::vector<std::string>& launch_variables() {
-  static const std::vector<std::string> names{
-      "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+  static const std::vector<std::string> names{"WORLD_SIZE",
+                                              "RANK",
+                                              "LOCAL_WORLD_SIZE",
+                                              "MASTER_ADDR",
+                                              "MASTER_PORT",
+                                              "OMPI_COMM_WORLD_SIZE",
+                                              "OMPI_COMM_WORLD_RANK",
+                                              "PMI_SIZE",
+                                              "PMI_RANK",
+                                              "SLURM_STEP_NUM_TASKS",
+                                              "SLURM_PROCID"};
   return names;
 }
 
-void check_rules(const Values& values, const Environment& environment, Problems& problems) {
+void check_rules(const Values& values, const Placement& place, Problems& problems) {
   check_required(values, problems);
   if (!in_run_family(values)) {
     return;
@@ -113,7 +119,7 @@ void check_rules(const Values& values, const Environment& environment, Problems&
   check_rows(values, problems);
   check_adapter(values, problems);
   check_lengths(values, problems);
-  check_ranks(values, environment, problems);
+  check_ranks(values, place, problems);
 }
 
 }  // namespace zeroth::config

@@ -11,8 +11,10 @@ namespace zeroth::config {
 // Variables of the environment by name, as far as they matter here.
 using Environment = std::map<std::string, std::string>;
 
+struct Placement;
+
 // What must hold between the values of several keys, and with the launcher's variables.
-void check_rules(const Values& values, const Environment& environment, Problems& problems);
+void check_rules(const Values& values, const Placement& place, Problems& problems);
 
 // The launchers' variables that tell how many ranks there are.
 [[nodiscard]] const std::vector<std::string>& launch_variables();

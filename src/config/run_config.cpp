@@ -41,6 +41,10 @@ Json to_json(const RunConfig& config) {
   }
   return {{"command", to_value(config.command)},
           {"values", std::move(values)},
+          {"launch",
+           {{"kind", to_value(config.launch.kind)},
+            {"rank", config.launch.rank},
+            {"run_name", config.launch.run_name}}},
           {"settings", settings_to_json(config.settings)},
           {"without_effect", without_effect_to_json(config.without_effect)}};
 }
@@ -48,6 +52,9 @@ Json to_json(const RunConfig& config) {
 RunConfig from_json(const Json& json) {
   RunConfig config;
   assign(config.command, json.at("command"));
+  assign(config.launch.kind, json.at("launch").at("kind"));
+  config.launch.rank = json.at("launch").at("rank");
+  config.launch.run_name = json.at("launch").at("run_name");
   for (const auto& [name, value] : json.at("values").items()) {
     const Declaration* key = find_declaration(name);
     ZEROTH_CHECK(key != nullptr && key->field.set, "no setting is called {}", name);

@@ -68,6 +68,25 @@ struct BatchSettings {
   bool operator==(const BatchSettings&) const = default;
 };
 
+enum class LaunchKind { kLocal, kHost, kMpi };
+
+// How the ranks of this run find each other, and which of them this process is.
+struct LaunchSettings {
+  LaunchKind kind = LaunchKind::kLocal;
+  std::int64_t rank = 0;
+  std::string run_name;          // of the ranks of one host; unique among live runs
+  double start_timeout_s = 120;  // a rank that has not joined by then is named
+
+  bool operator==(const LaunchSettings&) const = default;
+};
+
+struct ZeroSettings {
+  std::int64_t stage = 0;
+  std::int64_t reduce_bucket_elements = 500'000'000;
+
+  bool operator==(const ZeroSettings&) const = default;
+};
+
 struct OptimizerSettings {
   OptimizerKind kind = OptimizerKind::kAdamW;
   double learning_rate = 5e-5;
@@ -144,6 +163,8 @@ struct RunConfig {
   FinetuneSettings finetune;
   DataSettings data;
   BatchSettings batch;
+  LaunchSettings launch;
+  ZeroSettings zero;
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
   OutputSettings output;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "comm/make.h"
 #include "memory/tally.h"
 #include "models/unit.h"
 #include "optim/optimizer.h"
@@ -16,6 +17,8 @@
 namespace zeroth::engine {
 
 struct EngineOptions {
+  int zero_stage = 0;
+  std::int64_t reduce_bucket_elements = 500'000'000;  // changes no bit
   at::ScalarType dtype = at::kFloat;
   std::int64_t accumulation_steps = 1;  // micro-steps of an update
   double max_grad_norm = 1.0;           // 0: no clipping
@@ -52,9 +55,12 @@ struct StepReport {
 // lives.
 class Engine {
  public:
+  // Every rank of `comm` makes its engine from equal units and options and then calls the same
+  // functions in the same order, with rows or without. Collective.
   Engine(models::UnitList& units,
          std::unique_ptr<optim::Optimizer> optimizer,
-         const EngineOptions& options);
+         const EngineOptions& options,
+         std::shared_ptr<comm::Communicator> comm = comm::make_local_communicator());
 
   // The next window has this many micro-steps (an epoch's last may be shorter). Before its first
   // micro-step only.
@@ -66,16 +72,22 @@ class Engine {
   // Updates at the end of a window and says so.
   StepReport step();
 
-  // Without gradients, without dropout.
+  // Without gradients, without dropout: of this rank's rows. A rank that has none takes part all
+  // the same.
   [[nodiscard]] Loss evaluate(const models::TokenBatch& batch);
   // The last unit's output without gradients: logits where the batch has no labels.
   [[nodiscard]] at::Tensor infer(const models::ForwardContext& context);
 
   [[nodiscard]] const std::vector<zero::UnitState>& units() const noexcept { return states_; }
 
-  // A copy of a trainable parameter's fp32 value; kInternal if there is no such name.
+  // This rank's loss and those of all others, added in rank order. Collective.
+  [[nodiscard]] Loss sum_over_ranks(const Loss& loss) const;
+
+  [[nodiscard]] comm::Communicator& comm() const noexcept { return shared_->comm(); }
+
+  // A copy of a trainable parameter's fp32 value; kInternal if there is no such name. Collective.
   [[nodiscard]] at::Tensor parameter_value(const std::string& name) const;
-  // The gradient of the window so far per target token, before clipping: a copy.
+  // The gradient of the window so far per target token, before clipping: a copy. Collective.
   [[nodiscard]] at::Tensor gradient_value(const std::string& name) const;
 
   [[nodiscard]] std::int64_t num_updates() const noexcept { return num_updates_; }
@@ -94,8 +106,14 @@ class Engine {
                                     const models::ForwardContext& context,
                                     const at::Tensor& input);
   [[nodiscard]] at::Tensor backward_unit(std::size_t index, const at::Tensor& grad_output);
+  void prefetch(std::size_t index);
   void acquire(std::size_t index);
   void release(std::size_t index);
+  [[nodiscard]] at::Tensor walk(const models::ForwardContext& context);
+  void walk_without_rows();
+  void walk_back_without_rows();
+  void reduce(std::size_t index);
+  void finish_reductions();
   [[nodiscard]] double gradient_norm(double scale) const;
   [[nodiscard]] std::pair<const zero::UnitState*, std::size_t> find(const std::string& name) const;
   StepReport finish_window();
@@ -104,6 +122,7 @@ class Engine {
   std::shared_ptr<memory::Tally> tally_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   EngineOptions options_;
+  std::shared_ptr<zero::SharedState> shared_;
   std::vector<zero::UnitState> states_;
   std::vector<std::vector<std::size_t>>
       borrowed_from_;  // per unit: the units whose parameters it reads as well

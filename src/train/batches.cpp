@@ -14,6 +14,9 @@ at::Tensor matrix(std::vector<std::int64_t>& values, std::int64_t rows, std::int
 models::TokenBatch token_batch(const data::Dataset& dataset,
                                std::span<const std::int64_t> rows,
                                text::TokenId pad_id) {
+  if (rows.empty()) {
+    return {};  // a rank that has no rows in this micro-step
+  }
   std::vector<const data::Example*> examples;
   for (const std::int64_t row : rows) {
     examples.push_back(&dataset.examples.at(static_cast<std::size_t>(row)));

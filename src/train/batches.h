@@ -10,7 +10,7 @@
 
 namespace zeroth::train {
 
-// The rows of `dataset` with these indices as a batch for a forward.
+// The rows of `dataset` with these indices as a batch for a forward; none gives an empty batch.
 [[nodiscard]] models::TokenBatch token_batch(const data::Dataset& dataset,
                                              std::span<const std::int64_t> rows,
                                              text::TokenId pad_id);

@@ -13,15 +13,17 @@ engine::Loss evaluate(engine::Engine& engine,
                       text::TokenId pad_id) {
   engine::Loss total;
   const auto num_rows = static_cast<std::int64_t>(dataset.examples.size());
-  for (std::int64_t first = 0; first < num_rows; first += batch_rows) {
+  const std::int64_t rows_a_round = batch_rows * engine.comm().size();
+  for (std::int64_t first = 0; first < num_rows; first += rows_a_round) {
+    const std::int64_t begin = std::min(num_rows, first + engine.comm().rank() * batch_rows);
     std::vector<std::int64_t> rows(
-        static_cast<std::size_t>(std::min(batch_rows, num_rows - first)));
-    std::iota(rows.begin(), rows.end(), first);
+        static_cast<std::size_t>(std::min(batch_rows, num_rows - begin)));
+    std::iota(rows.begin(), rows.end(), begin);
     const engine::Loss loss = engine.evaluate(token_batch(dataset, rows, pad_id));
     total.sum += loss.sum;
     total.weight += loss.weight;
   }
-  return total;
+  return engine.sum_over_ranks(total);
 }
 
 }  // namespace zeroth::train

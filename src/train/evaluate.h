@@ -5,8 +5,8 @@
 
 namespace zeroth::train {
 
-// The token-weighted loss over all rows of `dataset`, `batch_rows` at a time; the cut changes
-// nothing but rounding.
+// The token-weighted loss over all rows of `dataset`, `batch_rows` at a time on each rank; each row
+// counts once, and the cut changes nothing but rounding. Collective: all ranks get the whole.
 [[nodiscard]] engine::Loss evaluate(engine::Engine& engine,
                                     const data::Dataset& dataset,
                                     std::int64_t batch_rows,

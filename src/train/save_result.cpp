@@ -44,16 +44,20 @@ class Collected {
 
 using ValueOf = std::function<at::Tensor(const models::Parameter&)>;
 
-std::vector<fs::path> write_model(const fs::path& folder,
-                                  const models::Model& model,
-                                  at::ScalarType dtype,
-                                  const ValueOf& value_of) {
+Collected collect(const models::Model& model, at::ScalarType dtype, const ValueOf& value_of) {
   Collected tensors(dtype);
   for (const auto& unit : model.units) {
     for (const models::Parameter& parameter : unit->parameters()) {
       tensors.add(parameter.name, value_of(parameter));
     }
   }
+  return tensors;
+}
+
+std::vector<fs::path> write_model(const fs::path& folder,
+                                  const models::Model& model,
+                                  at::ScalarType dtype,
+                                  const Collected& tensors) {
   std::vector<fs::path> files = formats::write_model_weights(folder, tensors.to_write());
   formats::copy_config(model.config, stored_type(dtype), folder);
   files.push_back(folder / "config.json");
@@ -74,6 +78,9 @@ std::vector<fs::path> save_adapter(const fs::path& folder,
       }
     }
   }
+  if (engine.comm().rank() != 0) {
+    return {};
+  }
   const fs::path weights = folder / "adapter_model.safetensors";
   formats::write_weights_file(weights, tensors.to_write());
   formats::write_adapter_config(folder, config);
@@ -84,16 +91,20 @@ std::vector<fs::path> save_model(const fs::path& folder,
                                  const models::Model& model,
                                  const engine::Engine& engine,
                                  at::ScalarType dtype) {
-  return write_model(folder, model, dtype, [&](const models::Parameter& parameter) {
+  const Collected tensors = collect(model, dtype, [&](const models::Parameter& parameter) {
     return parameter.trainable ? engine.parameter_value(parameter.name) : parameter.value;
   });
+  return engine.comm().rank() == 0 ? write_model(folder, model, dtype, tensors)
+                                   : std::vector<fs::path>{};
 }
 
 std::vector<fs::path> save_model(const fs::path& folder,
                                  const models::Model& model,
                                  at::ScalarType dtype) {
   return write_model(
-      folder, model, dtype, [](const models::Parameter& parameter) { return parameter.value; });
+      folder, model, dtype, collect(model, dtype, [](const models::Parameter& parameter) {
+        return parameter.value;
+      }));
 }
 
 std::vector<fs::path> copy_companions(const fs::path& model_folder, const fs::path& folder) {

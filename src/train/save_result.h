@@ -9,7 +9,8 @@
 #include "models/llama.h"
 
 // What a run leaves for other tools: names and formats of PEFT and Transformers, bytes that depend
-// on the weights alone. Each returns the files it wrote.
+// on the weights alone. Each returns the files it wrote. With an engine they are collective: rank 0
+// writes, the others return nothing.
 namespace zeroth::train {
 
 // adapter_config.json and adapter_model.safetensors (fp32).

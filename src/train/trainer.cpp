@@ -43,8 +43,16 @@ Trainer::Trainer(const config::RunConfig& config,
                plan.global_rows,
                config.seed,
                config.data.shuffle),
-      records_(std::filesystem::path(config.output.output_dir) / "metrics.jsonl"),
       progress_(config.output.logging_steps) {
+  if (engine_.comm().rank() == 0) {
+    records_.emplace(std::filesystem::path(config.output.output_dir) / "metrics.jsonl");
+  }
+}
+
+void Trainer::record(const Json& record) {
+  if (records_) {
+    records_->append(record);
+  }
 }
 
 TrainSummary Trainer::run() {
@@ -66,7 +74,8 @@ TrainSummary Trainer::run() {
 Trainer::Window Trainer::train_window(std::int64_t attempt) {
   const Clock::time_point start = Clock::now();
   const std::vector<std::int64_t> global_batch = sampler_.global_batch(attempt);
-  auto micro_steps = data::cut_into_micro_steps(global_batch, config_.batch.micro_batch_rows, 1, 0);
+  auto micro_steps = data::cut_into_micro_steps(
+      global_batch, config_.batch.micro_batch_rows, engine_.comm().size(), engine_.comm().rank());
   Window window{.rows = static_cast<std::int64_t>(global_batch.size()),
                 .tokens = num_tokens(train_, global_batch),
                 .micro_steps = static_cast<std::int64_t>(micro_steps.size())};
@@ -76,9 +85,8 @@ Trainer::Window Trainer::train_window(std::int64_t attempt) {
     engine_.backward(loss);
     window.report = engine_.step();
     if (config_.output.log_micro_steps) {
-      record_micro_step(static_cast<std::int64_t>(index) + 1,
-                        loss,
-                        static_cast<std::int64_t>(micro_steps[index].size()));
+      record_micro_step(
+          static_cast<std::int64_t>(index), engine_.sum_over_ranks(loss), window.rows);
     }
   }
   window.seconds = seconds_since(start);
@@ -98,33 +106,35 @@ void Trainer::observe(const Window& window, std::int64_t attempt) {
     total_loss_.sum += report.loss.sum;
     total_loss_.weight += report.loss.weight;
   }
-  records_.append({{"kind", "update"},
-                   {"step", report.step},
-                   {"updated", report.updated},
-                   {"epoch", epoch_},
-                   {"loss", finite_or_null(report.loss.mean())},
-                   {"grad_norm", finite_or_null(report.grad_norm)},
-                   {"clip_factor", report.clip_factor},
-                   {"learning_rate", report.learning_rate},
-                   {"rows", window.rows},
-                   {"target_tokens", report.loss.weight},
-                   {"micro_steps", window.micro_steps},
-                   {"attempts", report.attempts},
-                   {"seconds", window.seconds},
-                   {"tokens_per_second", speed},
-                   {"memory_bytes", memory::peak_resident_bytes()},
-                   {"model_state_bytes", engine_.tally().model_state_bytes()},
-                   {"offload_read_bytes", 0},
-                   {"offload_write_bytes", 0}});
+  record({{"kind", "update"},
+          {"step", report.step},
+          {"updated", report.updated},
+          {"epoch", epoch_},
+          {"loss", finite_or_null(report.loss.mean())},
+          {"grad_norm", finite_or_null(report.grad_norm)},
+          {"clip_factor", report.clip_factor},
+          {"learning_rate", report.learning_rate},
+          {"rows", window.rows},
+          {"target_tokens", report.loss.weight},
+          {"micro_steps", window.micro_steps},
+          {"attempts", report.attempts},
+          {"seconds", window.seconds},
+          {"tokens_per_second", speed},
+          {"memory_bytes", memory::peak_resident_bytes()},
+          {"model_state_bytes", engine_.tally().model_state_bytes()},
+          {"offload_read_bytes", 0},
+          {"offload_write_bytes", 0}});
   const double per_update = summary_.seconds / static_cast<double>(attempt + 1);
-  progress_.show(
-      {.step = attempt + 1,
-       .total = plan_.total_updates,
-       .loss = report.loss.mean(),
-       .learning_rate = report.learning_rate,
-       .grad_norm = report.grad_norm,
-       .tokens_per_second = static_cast<double>(summary_.tokens) / summary_.seconds,
-       .seconds_left = per_update * static_cast<double>(plan_.total_updates - attempt - 1)});
+  if (engine_.comm().rank() == 0) {
+    progress_.show(
+        {.step = attempt + 1,
+         .total = plan_.total_updates,
+         .loss = report.loss.mean(),
+         .learning_rate = report.learning_rate,
+         .grad_norm = report.grad_norm,
+         .tokens_per_second = static_cast<double>(summary_.tokens) / summary_.seconds,
+         .seconds_left = per_update * static_cast<double>(plan_.total_updates - attempt - 1)});
+  }
 }
 
 void Trainer::check_progress(const Window& window) {
@@ -172,14 +182,14 @@ void Trainer::evaluate_now() {
   const engine::Loss loss = evaluate(engine_, *validation_, config_.batch.eval_rows, pad_id_);
   evaluated_at_ = summary_.updates;
   summary_.eval_loss = loss.mean();
-  records_.append({{"kind", "evaluation"},
-                   {"step", summary_.updates},
-                   {"epoch", epoch_},
-                   {"loss", finite_or_null(loss.mean())},
-                   {"perplexity", finite_or_null(std::exp(loss.mean()))},
-                   {"rows", validation_->examples.size()},
-                   {"target_tokens", loss.weight},
-                   {"seconds", seconds_since(start)}});
+  record({{"kind", "evaluation"},
+          {"step", summary_.updates},
+          {"epoch", epoch_},
+          {"loss", finite_or_null(loss.mean())},
+          {"perplexity", finite_or_null(std::exp(loss.mean()))},
+          {"rows", validation_->examples.size()},
+          {"target_tokens", loss.weight},
+          {"seconds", seconds_since(start)}});
   progress_.finish();
   log::info(fmt::format(
       "evaluation after update {}: loss {:.4f}, perplexity {:.3f} over {} rows, {} target tokens",
@@ -190,15 +200,17 @@ void Trainer::evaluate_now() {
       observe::grouped(loss.weight)));
 }
 
-void Trainer::record_micro_step(std::int64_t micro_step,
+// Of all ranks together.
+void Trainer::record_micro_step(std::int64_t index,
                                 const engine::Loss& loss,
-                                std::int64_t rows) {
-  records_.append({{"kind", "micro_step"},
-                   {"step", summary_.updates + 1},
-                   {"micro_step", micro_step},
-                   {"loss", finite_or_null(loss.mean())},
-                   {"rows", rows},
-                   {"target_tokens", loss.weight}});
+                                std::int64_t window_rows) {
+  const std::int64_t rows_a_step = config_.batch.micro_batch_rows * engine_.comm().size();
+  record({{"kind", "micro_step"},
+          {"step", summary_.updates + 1},
+          {"micro_step", index + 1},
+          {"loss", finite_or_null(loss.mean())},
+          {"rows", std::min(rows_a_step, window_rows - index * rows_a_step)},
+          {"target_tokens", loss.weight}});
 }
 
 double Trainer::epoch_after(std::int64_t attempt) const {

@@ -53,7 +53,8 @@ class Trainer {
   void check_progress(const Window& window);
   void evaluate_if_due(std::int64_t attempt);
   void evaluate_now();
-  void record_micro_step(std::int64_t micro_step, const engine::Loss& loss, std::int64_t rows);
+  void record(const Json& record);
+  void record_micro_step(std::int64_t index, const engine::Loss& loss, std::int64_t window_rows);
   [[nodiscard]] double epoch_after(std::int64_t attempt) const;
 
   const config::RunConfig& config_;
@@ -63,7 +64,7 @@ class Trainer {
   const data::Dataset* validation_;
   text::TokenId pad_id_;
   data::Sampler sampler_;
-  observe::Records records_;
+  std::optional<observe::Records> records_;  // on rank 0
   observe::ProgressLine progress_;
   TrainSummary summary_;
   engine::Loss total_loss_;

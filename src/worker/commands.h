@@ -1,14 +1,19 @@
 #pragma once
 
+#include <memory>
+
+#include "comm/communicator.h"
 #include "config/run_config.h"
 
 // The commands that need an engine, one file each. They print for people on standard error and,
 // with --format json, one object on standard output.
 namespace zeroth::worker {
 
-void run_train(const config::RunConfig& config);
-void run_eval(const config::RunConfig& config);
-void run_predict(const config::RunConfig& config);
+using CommPtr = std::shared_ptr<comm::Communicator>;
+
+void run_train(const config::RunConfig& config, const CommPtr& comm);
+void run_eval(const config::RunConfig& config, const CommPtr& comm);
+void run_predict(const config::RunConfig& config, const CommPtr& comm);
 void run_init_model(const config::RunConfig& config);
 
 }  // namespace zeroth::worker

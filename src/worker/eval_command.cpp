@@ -27,13 +27,13 @@ data::Dataset load_rows(const config::RunConfig& config, const Inputs& inputs) {
 
 }  // namespace
 
-void run_eval(const config::RunConfig& config) {
+void run_eval(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
   const Inputs inputs = open_inputs(config);
   const data::Dataset dataset = load_rows(config, inputs);
   log::info(data_line("evaluation", dataset));
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
-  const auto engine = inference_engine(loaded.model, compute_dtype(config));
+  const auto engine = inference_engine(loaded.model, compute_dtype(config), comm);
   const engine::Loss loss =
       train::evaluate(*engine, dataset, config.batch.eval_rows, inputs.pad_id);
   const auto rows = static_cast<std::int64_t>(dataset.examples.size());
@@ -42,7 +42,7 @@ void run_eval(const config::RunConfig& config) {
                         std::exp(loss.mean()),
                         observe::grouped(rows),
                         observe::grouped(loss.weight)));
-  if (config.json_output) {
+  if (config.json_output && comm->rank() == 0) {
     const Json json{{"loss", loss.mean()},
                     {"perplexity", std::exp(loss.mean())},
                     {"target_tokens", loss.weight},

@@ -164,10 +164,12 @@ at::ScalarType compute_dtype(const config::RunConfig& config) {
   return config.model.precision == config::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
 }
 
-std::unique_ptr<engine::Engine> inference_engine(models::Model& model, at::ScalarType dtype) {
+std::unique_ptr<engine::Engine> inference_engine(models::Model& model,
+                                                 at::ScalarType dtype,
+                                                 std::shared_ptr<comm::Communicator> comm) {
   // Nothing is trainable, so the optimizer holds no state and is never asked.
   return std::make_unique<engine::Engine>(
-      model.units, optim::make_sgd({}), engine::EngineOptions{.dtype = dtype});
+      model.units, optim::make_sgd({}), engine::EngineOptions{.dtype = dtype}, std::move(comm));
 }
 
 }  // namespace zeroth::worker

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "worker/commands.h"
+#include "worker/ranks.h"
 #include "worker/signals.h"
 #include <fmt/format.h>
 #include <malloc.h>
@@ -49,15 +50,16 @@ void keep_freed_memory() {
 void run(const RunConfig& config) {
   keep_freed_memory();
   const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  at::set_num_threads(
-      static_cast<int>(config.threads > 0 ? config.threads : std::max<std::int64_t>(1, cores)));
+  at::set_num_threads(static_cast<int>(
+      config.threads > 0 ? config.threads
+                         : std::max<std::int64_t>(1, cores / config.batch.world_size)));
   switch (config.command) {
     case Command::kTrain:
-      return zeroth::worker::run_train(config);
+      return zeroth::worker::run_train(config, zeroth::worker::join_ranks(config));
     case Command::kEval:
-      return zeroth::worker::run_eval(config);
+      return zeroth::worker::run_eval(config, zeroth::worker::join_ranks(config));
     case Command::kPredict:
-      return zeroth::worker::run_predict(config);
+      return zeroth::worker::run_predict(config, zeroth::worker::join_ranks(config));
     case Command::kInitModel:
       return zeroth::worker::run_init_model(config);
     case Command::kTokenize:

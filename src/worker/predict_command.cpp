@@ -9,6 +9,7 @@
 #include "observe/records.h"
 #include "worker/commands.h"
 #include "worker/inputs.h"
+#include "worker/ranks.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
 
@@ -66,52 +67,76 @@ class Predictor {
       : config_(config),
         inputs_(inputs),
         engine_(engine),
-        options_(generate_options(config, inputs)),
-        records_(fs::path(config.output.output_dir) / "generated_predictions.jsonl") {}
+        options_(generate_options(config, inputs)) {
+    if (engine.comm().rank() == 0) {
+      records_.emplace(fs::path(config.output.output_dir) / "generated_predictions.jsonl");
+    }
+  }
 
-  Outcome run(const std::vector<data::Prompt>& prompts) {
+  // Ranks take batches in turn; after each round rank 0 writes the answers in the order of the
+  // file.
+  Outcome run(std::span<const data::Prompt> prompts) {
     const auto batch = static_cast<std::size_t>(config_.batch.eval_rows);
-    for (std::size_t first = 0; first < prompts.size(); first += batch) {
-      const std::size_t last = std::min(prompts.size(), first + batch);
-      predict({prompts.data() + first, last - first});
+    const auto rank = static_cast<std::size_t>(engine_.comm().rank());
+    const std::size_t round = batch * static_cast<std::size_t>(engine_.comm().size());
+    for (std::size_t first = 0; first < prompts.size(); first += round) {
+      const std::size_t begin = std::min(prompts.size(), first + rank * batch);
+      const std::size_t count = std::min(batch, prompts.size() - begin);
+      write(gather_texts(engine_.comm(), "answers", predict(prompts.subspan(begin, count)).dump()));
     }
     return outcome_;
   }
 
  private:
-  void predict(std::span<const data::Prompt> prompts) {
+  // One record for each prompt, with what the outcome counts beside it.
+  Json predict(std::span<const data::Prompt> prompts) {
     std::vector<generate::Prompt> batch;
     for (const data::Prompt& prompt : prompts) {
       batch.push_back({.row = prompt.row, .ids = {prompt.ids.begin(), prompt.ids.end()}});
     }
     const std::vector<generate::Answer> answers = generate::generate(engine_, batch, options_);
+    Json results = Json::array();
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      record(prompts[i], answers[i]);
+      const auto tokens = static_cast<std::int64_t>(prompts[i].ids.size() + answers[i].ids.size());
+      const std::vector<text::TokenId> ids(answers[i].ids.begin(), answers[i].ids.end());
+      const std::string text =
+          inputs_.tokenizer.decode(ids, config_.generation.skip_special_tokens);
+      results.push_back(
+          {{"record",
+            {{"prompt", prompts[i].prompt}, {"predict", text}, {"label", prompts[i].label}}},
+           {"exact", trim(text) == trim(prompts[i].label)},
+           {"ended", answers[i].ended},
+           {"at_models_end", !answers[i].ended && tokens >= options_.max_positions}});
     }
+    return results;
   }
 
-  void record(const data::Prompt& prompt, const generate::Answer& answer) {
-    const std::vector<text::TokenId> ids(answer.ids.begin(), answer.ids.end());
-    const std::string text = inputs_.tokenizer.decode(ids, config_.generation.skip_special_tokens);
-    records_.append({{"prompt", prompt.prompt}, {"predict", text}, {"label", prompt.label}});
-    ++outcome_.rows;
-    outcome_.exact += trim(text) == trim(prompt.label) ? 1 : 0;
-    outcome_.unfinished += answer.ended ? 0 : 1;
-    const auto tokens = static_cast<std::int64_t>(prompt.ids.size() + answer.ids.size());
-    outcome_.at_models_end += !answer.ended && tokens >= options_.max_positions ? 1 : 0;
+  void write(const std::vector<std::string>& results_of_ranks) {
+    for (const std::string& results : results_of_ranks) {
+      for (const Json& result :
+           parse_json(results, "the answers of a rank", ErrorKind::kInternal)) {
+        ++outcome_.rows;
+        outcome_.exact += result["exact"].get<bool>() ? 1 : 0;
+        outcome_.unfinished += result["ended"].get<bool>() ? 0 : 1;
+        outcome_.at_models_end += result["at_models_end"].get<bool>() ? 1 : 0;
+        if (records_) {
+          records_->append(result["record"]);
+        }
+      }
+    }
   }
 
   const config::RunConfig& config_;
   const Inputs& inputs_;
   engine::Engine& engine_;
   generate::GenerateOptions options_;
-  observe::Records records_;
+  std::optional<observe::Records> records_;  // on rank 0
   Outcome outcome_;
 };
 
 }  // namespace
 
-void run_predict(const config::RunConfig& config) {
+void run_predict(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
   const Inputs inputs = open_inputs(config);
   const auto& names =
@@ -122,8 +147,10 @@ void run_predict(const config::RunConfig& config) {
   report_counts(config, inputs, counts);
   check_rooms(prompts, generate_options(config, inputs));
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
-  const auto engine = inference_engine(loaded.model, compute_dtype(config));
-  remove_results(config.output.output_dir);
+  const auto engine = inference_engine(loaded.model, compute_dtype(config), comm);
+  if (comm->rank() == 0) {
+    remove_results(config.output.output_dir);
+  }
   const Outcome outcome = Predictor(config, inputs, *engine).run(prompts);
   log::info(fmt::format("exact match {:.2f} % ({} of {} rows, white space at the ends not counted)",
                         100.0 * outcome.exact_match(),
@@ -139,7 +166,7 @@ void run_predict(const config::RunConfig& config) {
                                  inputs.model_config.max_position_embeddings)));
   }
   log::info(fmt::format("files:\n  {}/generated_predictions.jsonl", config.output.output_dir));
-  if (config.json_output) {
+  if (config.json_output && comm->rank() == 0) {
     const Json json{{"exact_match", outcome.exact_match()},
                     {"rows", outcome.rows},
                     {"unfinished", outcome.unfinished}};

@@ -79,6 +79,9 @@ std::vector<fs::path> save(const config::RunConfig& config,
   std::vector<fs::path> files =
       loaded.adapter ? train::save_adapter(folder, loaded.model, engine, *loaded.adapter)
                      : train::save_model(folder, loaded.model, engine, compute_dtype(config));
+  if (engine.comm().rank() != 0) {
+    return {};
+  }
   const auto companions = train::copy_companions(config.model.model_name_or_path, folder);
   files.insert(files.end(), companions.begin(), companions.end());
   files.push_back(folder / "metrics.jsonl");
@@ -107,7 +110,7 @@ void print_summary(const config::RunConfig& config, const train::TrainSummary& s
 
 }  // namespace
 
-void run_train(const config::RunConfig& config) {
+void run_train(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
   const Inputs inputs = open_inputs(config);
   const Data data = load_data(config, inputs);
@@ -122,20 +125,27 @@ void run_train(const config::RunConfig& config) {
 
   require_room(config, loaded);
   // Everything has been read and is good: only now may results of an earlier run go.
-  remove_results(config.output.output_dir);
+  if (comm->rank() == 0) {
+    remove_results(config.output.output_dir);
+  }
   engine::Engine engine(loaded.model.units,
                         make_optimizer(config.optimizer),
-                        {.dtype = compute_dtype(config),
+                        {.zero_stage = static_cast<int>(config.zero.stage),
+                         .reduce_bucket_elements = config.zero.reduce_bucket_elements,
+                         .dtype = compute_dtype(config),
                          .accumulation_steps = config.batch.accumulation,
                          .max_grad_norm = config.optimizer.max_grad_norm,
                          .schedule = plan.schedule,
-                         .seed = config.seed});
+                         .seed = config.seed},
+                        comm);
   const data::Dataset* validation = data.validation ? &*data.validation : nullptr;
   const train::TrainSummary summary =
       train::Trainer(config, plan, engine, data.train, validation, inputs.pad_id).run();
   const std::vector<fs::path> files = save(config, loaded, engine);
-  log::info(finish_table(config, summary, files));
-  print_summary(config, summary);
+  if (comm->rank() == 0) {
+    log::info(finish_table(config, summary, files));
+    print_summary(config, summary);
+  }
 }
 
 }  // namespace zeroth::worker

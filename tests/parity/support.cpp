@@ -71,7 +71,7 @@ Trainee make_trainee(TraineeOptions options) {
   }
   options.engine.dtype = options.model.dtype;
   trainee.engine = std::make_unique<engine::Engine>(
-      trainee.model.units, std::move(options.optimizer), options.engine);
+      trainee.model.units, std::move(options.optimizer), options.engine, std::move(options.comm));
   return trainee;
 }
 

@@ -49,6 +49,7 @@ struct TraineeOptions {
   std::filesystem::path adapter;  // adapters to begin with; empty: fresh ones
   std::unique_ptr<optim::Optimizer> optimizer = optim::make_adamw({});
   engine::EngineOptions engine;
+  std::shared_ptr<comm::Communicator> comm = comm::make_local_communicator();
 };
 
 [[nodiscard]] Trainee make_trainee(TraineeOptions options);

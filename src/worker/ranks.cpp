@@ -1,0 +1,69 @@
+#include "worker/ranks.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace zeroth::worker {
+namespace {
+
+std::unique_ptr<comm::Communicator> make_communicator(const config::RunConfig& config) {
+  switch (config.launch.kind) {
+    case config::LaunchKind::kLocal:
+      return comm::make_local_communicator();
+    case config::LaunchKind::kHost:
+      return comm::make_host_communicator({.run_name = config.launch.run_name,
+                                           .rank = static_cast<int>(config.launch.rank),
+                                           .size = static_cast<int>(config.batch.world_size),
+                                           .start_timeout_s = config.launch.start_timeout_s});
+    case config::LaunchKind::kMpi:
+      break;
+  }
+  return comm::make_mpi_communicator(config.launch.start_timeout_s);
+}
+
+// Plain memory as a target of collectives.
+class BytesBuffer : public comm::Buffer {
+ public:
+  explicit BytesBuffer(std::size_t bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] std::byte* data() const noexcept override { return bytes_.data(); }
+
+  [[nodiscard]] std::int64_t bytes() const noexcept override {
+    return static_cast<std::int64_t>(bytes_.size());
+  }
+
+ private:
+  mutable std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config) {
+  std::shared_ptr<comm::Communicator> comm = make_communicator(config);
+  log::set_quiet(comm->rank() != 0);
+  return comm;
+}
+
+std::vector<std::string> gather_texts(comm::Communicator& comm,
+                                      const std::string& label,
+                                      const std::string& text) {
+  const std::vector<double> lengths = comm.gather_values(
+      label + " (lengths)", std::vector<double>{static_cast<double>(text.size())});
+  const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
+  std::string padded = text;
+  padded.resize(longest);
+  const auto all = std::make_shared<BytesBuffer>(longest * lengths.size());
+  if (longest > 0) {
+    comm.all_gather(label, std::as_bytes(std::span<const char>(padded)), all).wait();
+  }
+  std::vector<std::string> texts;
+  for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
+    const auto* const begin = reinterpret_cast<const char*>(all->data()) + rank * longest;
+    texts.emplace_back(begin, static_cast<std::size_t>(lengths[rank]));
+  }
+  return texts;
+}
+
+}  // namespace zeroth::worker
