@@ -45,6 +45,10 @@ void warn(const std::string& message) {
   write_line("warning: " + message);
 }
 
+void always(const std::string& message) {
+  write_line(message);
+}
+
 void error(const std::string& message) {
   write_line("error: " + message);
 }

@@ -13,5 +13,6 @@ void set_quiet(bool quiet) noexcept;
 void info(const std::string& message);
 void warn(const std::string& message);  // prefixed with "warning: "; only when the user should act
 void error(const std::string& message);
+void always(const std::string& message);  // as it is, quiet or not: why a process ends
 
 }  // namespace zeroth::log

@@ -87,6 +87,13 @@ void check_weights(const fs::path& folder) {
 }
 
 void check_data_file(const std::string& file) {
+  std::error_code error;
+  if (fs::is_fifo(file, error) || fs::is_socket(file, error)) {
+    throw Error(ErrorKind::kData,
+                fmt::format("{} is a pipe or a socket, and data is read more than once\n  Write it "
+                            "to a file first.",
+                            file));
+  }
   if (is_there(file)) {
     return;
   }

@@ -50,8 +50,7 @@ struct LoadedModel {
 [[nodiscard]] at::ScalarType compute_dtype(const config::RunConfig& config);
 
 // An engine that only runs forwards, on each rank of `comm` by itself.
-[[nodiscard]] std::unique_ptr<engine::Engine> inference_engine(models::Model& model,
-                                                              at::ScalarType dtype,
-                                                              std::shared_ptr<comm::Communicator> comm);
+[[nodiscard]] std::unique_ptr<engine::Engine> inference_engine(
+    models::Model& model, at::ScalarType dtype, std::shared_ptr<comm::Communicator> comm);
 
 }  // namespace zeroth::worker

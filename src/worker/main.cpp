@@ -27,6 +27,9 @@ using zeroth::ErrorKind;
 using zeroth::config::Command;
 using zeroth::config::RunConfig;
 
+// Which rank this process is; known once the configuration is read.
+std::int64_t speaking_rank = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
 RunConfig read_config(int argc, char** argv) {
   if (argc != 3 || std::strcmp(argv[1], "--config-fd") != 0) {
     throw Error(ErrorKind::kUsage, "zeroth-worker is started by zeroth; run `zeroth --help`");
@@ -47,6 +50,19 @@ void keep_freed_memory() {
   ::mallopt(M_TOP_PAD, 64 * kMiB);
 }
 
+using RankCommand = void (*)(const RunConfig&, const zeroth::worker::CommPtr&);
+
+// A rank that fails says why to the others, so that none of them waits or wonders.
+void run_as_rank(RankCommand command, const RunConfig& config) {
+  const zeroth::worker::CommPtr comm = zeroth::worker::join_ranks(config);
+  try {
+    command(config, comm);
+  } catch (const std::exception& error) {
+    comm->abort(error.what());
+    throw;
+  }
+}
+
 void run(const RunConfig& config) {
   keep_freed_memory();
   const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
@@ -55,11 +71,11 @@ void run(const RunConfig& config) {
                          : std::max<std::int64_t>(1, cores / config.batch.world_size)));
   switch (config.command) {
     case Command::kTrain:
-      return zeroth::worker::run_train(config, zeroth::worker::join_ranks(config));
+      return run_as_rank(zeroth::worker::run_train, config);
     case Command::kEval:
-      return zeroth::worker::run_eval(config, zeroth::worker::join_ranks(config));
+      return run_as_rank(zeroth::worker::run_eval, config);
     case Command::kPredict:
-      return zeroth::worker::run_predict(config, zeroth::worker::join_ranks(config));
+      return run_as_rank(zeroth::worker::run_predict, config);
     case Command::kInitModel:
       return zeroth::worker::run_init_model(config);
     case Command::kTokenize:
@@ -69,8 +85,14 @@ void run(const RunConfig& config) {
   throw Error(ErrorKind::kInternal, "the front does this command itself");
 }
 
+// Rank 0 tells all; the others name themselves in one line, for what they meet is mostly the same.
 int report(ErrorKind kind, const std::string& message) {
-  zeroth::log::info(fmt::format("{}: {}", zeroth::kind_name(kind), message));
+  const bool whole = speaking_rank == 0;
+  zeroth::log::always(whole ? fmt::format("{}: {}", zeroth::kind_name(kind), message)
+                            : fmt::format("rank {}: {}: {}",
+                                          speaking_rank,
+                                          zeroth::kind_name(kind),
+                                          message.substr(0, message.find('\n'))));
   return zeroth::exit_code(kind);
 }
 
@@ -94,7 +116,8 @@ int report_tensor_error(const c10::Error& error) {
 int main(int argc, char** argv) {
   try {
     const RunConfig config = read_config(argc, argv);
-    zeroth::worker::answer_signals(config.command);
+    speaking_rank = config.launch.rank;
+    zeroth::worker::answer_signals(config.command, speaking_rank == 0);
     run(config);
     return 0;
   } catch (const Error& error) {

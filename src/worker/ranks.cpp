@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
 #include "base/log.h"
+#include <fmt/format.h>
 
 namespace zeroth::worker {
 namespace {
@@ -42,6 +44,13 @@ class BytesBuffer : public comm::Buffer {
 
 std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config) {
   std::shared_ptr<comm::Communicator> comm = make_communicator(config);
+  if (comm->size() != config.batch.world_size) {
+    throw Error(
+        ErrorKind::kConfig,
+        fmt::format("{} ranks have met, but the run is for {}\n  Start it with one launcher alone.",
+                    comm->size(),
+                    config.batch.world_size));
+  }
   log::set_quiet(comm->rank() != 0);
   return comm;
 }

@@ -11,6 +11,7 @@ namespace {
 
 // Read by a signal handler: a pointer to a literal, nothing more.
 std::atomic<const char*> lost_words{""};
+std::atomic<bool> speaks_for_run{true};  // one rank answers for all
 
 // write(2) alone is allowed in a handler.
 void say(const char* text) noexcept {
@@ -18,13 +19,17 @@ void say(const char* text) noexcept {
 }
 
 void stop(int signal) {
-  say(signal == SIGINT ? "\nstopped by SIGINT: " : "\nstopped by SIGTERM: ");
-  say(lost_words.load());
+  if (speaks_for_run) {
+    say(signal == SIGINT ? "\nstopped by SIGINT: " : "\nstopped by SIGTERM: ");
+    say(lost_words.load());
+  }
   ::_exit(128 + signal);
 }
 
 void decline(int /*signal*/) {
-  say("SIGUSR1: saving on request is not built yet; the run goes on\n");
+  if (speaks_for_run) {
+    say("SIGUSR1: saving on request is not built yet; the run goes on\n");
+  }
 }
 
 const char* words_for(config::Command command) noexcept {
@@ -49,8 +54,9 @@ void install(int signal, void (*handler)(int)) {
 
 }  // namespace
 
-void answer_signals(config::Command command) {
+void answer_signals(config::Command command, bool speaks) {
   lost_words = words_for(command);
+  speaks_for_run = speaks;
   install(SIGINT, stop);
   install(SIGTERM, stop);
   install(SIGUSR1, decline);

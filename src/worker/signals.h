@@ -7,6 +7,7 @@
 // answered and the run goes on.
 namespace zeroth::worker {
 
-void answer_signals(config::Command command);
+// `speaks`: this rank tells people; the others end without a word.
+void answer_signals(config::Command command, bool speaks);
 
 }  // namespace zeroth::worker

@@ -2,6 +2,7 @@
 #include "e2e/support.h"
 #include "formats/safetensors.h"
 #include "formats/weights_writer.h"
+#include <sys/stat.h>
 
 namespace zeroth::e2e {
 namespace {
@@ -165,6 +166,11 @@ TEST_F(EndToEnd, AWrongCommandIsRefusedAtOnce) {
     best = std::min(best, outcome.seconds);
   }
   EXPECT_LT(best, 0.1);
+}
+
+TEST_F(EndToEnd, APipeIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("pipe.json").c_str(), 0600), 0);
+  refused(train("out", {"--dataset", "pipe.json"}), 3, {"pipe.json is a pipe"});
 }
 
 }  // namespace

@@ -132,6 +132,20 @@ TEST_F(Ranks, G02_PredictionsKeepTheOrderOfTheFileOnAnyRanks) {
             content_of(path("one/generated_predictions.jsonl")));
 }
 
+TEST_F(Ranks, AnErrorThatAllMeetIsToldOnce) {
+  write("broken.json", "[{]");
+  const testing::Outcome outcome =
+      zeroth(train("out", joined(cut(2, 1, 1, 0), {"--dataset", "broken.json"})));
+  EXPECT_EQ(outcome.exit_code, 3);
+  std::size_t told = 0;
+  for (std::size_t at = outcome.errors.find("there:"); at != std::string::npos;
+       at = outcome.errors.find("there:", at + 1)) {
+    ++told;
+  }
+  EXPECT_LE(told, 1U) << outcome.errors;
+  EXPECT_NE(outcome.errors.find("broken.json:1:3"), std::string::npos) << outcome.errors;
+}
+
 TEST_F(Ranks, TheOthersEndSoonWhenOneIsKilled) {
   const testing::Invocation invocation =
       this->invocation(train("out", joined(cut(2, 1, 1, 2), {"--max_steps", "100000"})));
