@@ -33,6 +33,10 @@ void finish_quietly(std::unique_ptr<InFlight::Work> work) noexcept {
 
 }  // namespace
 
+BufferPtr make_private_buffer(std::size_t bytes) {
+  return std::make_shared<PrivateBuffer>(bytes);
+}
+
 InFlight& InFlight::operator=(InFlight&& other) {
   finish_quietly(std::exchange(work_, std::move(other.work_)));
   return *this;
@@ -57,8 +61,7 @@ void Communicator::abort(const std::string& /*reason*/) noexcept {
 
 std::vector<double> Communicator::gather_values(const std::string& label,
                                                 std::span<const double> values) {
-  const auto full =
-      std::make_shared<PrivateBuffer>(values.size_bytes() * static_cast<std::size_t>(size()));
+  const auto full = make_private_buffer(values.size_bytes() * static_cast<std::size_t>(size()));
   all_gather(label, std::as_bytes(values), full).wait();
   const std::span<double> gathered = full->as<double>();
   return {gathered.begin(), gathered.end()};

@@ -38,6 +38,9 @@ class Buffer {
 
 using BufferPtr = std::shared_ptr<Buffer>;
 
+// Zeroed memory of this rank alone, as a target of gathers.
+[[nodiscard]] BufferPtr make_private_buffer(std::size_t bytes);
+
 // Half-open range of elements.
 struct Span {
   std::int64_t begin = 0;

@@ -25,21 +25,6 @@ std::unique_ptr<comm::Communicator> make_communicator(const config::RunConfig& c
   return comm::make_mpi_communicator(config.launch.start_timeout_s);
 }
 
-// Plain memory as a target of collectives.
-class BytesBuffer : public comm::Buffer {
- public:
-  explicit BytesBuffer(std::size_t bytes) : bytes_(bytes) {}
-
-  [[nodiscard]] std::byte* data() const noexcept override { return bytes_.data(); }
-
-  [[nodiscard]] std::int64_t bytes() const noexcept override {
-    return static_cast<std::int64_t>(bytes_.size());
-  }
-
- private:
-  mutable std::vector<std::byte> bytes_;
-};
-
 }  // namespace
 
 std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config) {
@@ -63,7 +48,7 @@ std::vector<std::string> gather_texts(comm::Communicator& comm,
   const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
   std::string padded = text;
   padded.resize(longest);
-  const auto all = std::make_shared<BytesBuffer>(longest * lengths.size());
+  const comm::BufferPtr all = comm::make_private_buffer(longest * lengths.size());
   if (longest > 0) {
     comm.all_gather(label, std::as_bytes(std::span<const char>(padded)), all).wait();
   }
