@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "config/field.h"
-#include "config/keys.h"
+#include "config/keys/keys.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {

@@ -35,12 +35,19 @@ inline constexpr CommandSet kRunFamily = kTrainAndEval | bit(Command::kPredict);
 
 // ---- values ----
 
-// Where a value stands. The order is the order of strength, weakest first.
-enum class SourceKind { kDefault, kRule, kCommandLine };
+// Where a value stands. The order is the order of strength, weakest first; what stands on one level
+// must agree.
+enum class SourceKind {
+  kDefault,
+  kRule,         // derived from other values
+  kFile,         // ds_config.json, an Accelerate YAML
+  kRecipe,       // `zeroth train recipe.yaml`, effective_config.json
+  kCommandLine,  // and values passed in code
+};
 
 struct Source {
   SourceKind kind = SourceKind::kDefault;
-  std::string text = "default";  // as shown: "command line", "2 x lora_rank"
+  std::string text = "default";  // as shown: "command line", "ds_config.json:14", "2 x lora_rank"
 };
 
 // The merged values of one run, by canonical name: each declared key is present (null: not set).
@@ -80,7 +87,17 @@ class Values {
 
 // ---- declarations ----
 
-enum class ValueType { kInteger, kNumber, kBoolean, kText, kChoice, kList, kAny };
+enum class ValueType {
+  kInteger,
+  kNumber,
+  kBoolean,
+  kText,
+  kChoice,
+  kList,     // of names
+  kNumbers,  // a list of numbers
+  kAny,   // any value; it is only compared with `off_values`
+  kMap,   // a block whose inner names are the user's own
+};
 
 struct Range {
   std::optional<double> min{};
@@ -103,20 +120,37 @@ struct Field {
   std::function<void(RunConfig&, const Json&)> set;
 };
 
+// What a value says about another key: mixed_precision "bf16" says bf16 true and fp16 false.
+struct Part {
+  std::string key;  // canonical
+  Json value;
+};
+
 enum class Status {
   kInForce,   // does what its help says
-  kPlanned,   // known, not built: refused by name unless its value is "off"
-  kHarmless,  // known, and nothing here depends on it: without effect, with the reason
+  kPlanned,   // known, not built yet: `check` lists it, `train` refuses it, unless its value is "off"
+  kHarmless,  // known, and no result depends on it: without effect, with the reason
+  kRefused,   // known, and not what Zeroth does: refused by name unless its value is "off"
 };
 
 struct Declaration {
-  std::string name;  // canonical: Transformers' or LLaMA-Factory's
-  std::vector<std::string> aliases{};
+  // Canonical: Transformers' or LLaMA-Factory's word where they have one, else the path in
+  // ds_config.json, else the path in an Accelerate YAML.
+  std::string name;
+  std::vector<std::string> aliases{};  // further names on the command line and in recipes
+  // Where the key stands in a ds_config.json and in an Accelerate YAML: full paths with dots. These
+  // are also names on the command line.
+  std::vector<std::string> deepspeed{};
+  std::vector<std::string> accelerate{};
   ValueType type = ValueType::kText;
   std::vector<std::string> choices{};
-  std::map<std::string, std::string> synonyms{};  // other spellings of choices
+  std::map<std::string, std::string> synonyms{};  // other spellings of choices, in lower case
+  // Further choices, in lower case, with the reason why they do not act yet, or never will.
+  std::map<std::string, std::string> planned_choices{};
+  std::map<std::string, std::string> refused_choices{};
   Range range{};
   Json default_value = nullptr;
+  bool may_be_auto = false;  // "auto" in a file: a stronger source or the default fills it
   std::string unit{};
   std::string section{};    // heading in --help
   CommandSet commands = 0;  // where it has an effect
@@ -127,13 +161,17 @@ struct Declaration {
   std::function<std::optional<RuleValue>(const Values&)> rule{};
   Field field{};  // empty: used up while resolving
   Status status = Status::kInForce;
-  std::vector<Json> off_values{};  // kPlanned: values that ask for nothing
-  std::string reason{};  // kPlanned: what to do instead; kHarmless: why nothing depends on it
+  std::vector<Json> off_values{};  // kPlanned, kRefused: values that ask for nothing
+  // kPlanned: what is there instead; kHarmless: why nothing depends on it; kRefused: why, and what
+  // to write instead.
+  std::string reason{};
+  // The value stands for values of other keys and is used up by them. An error of its own is shown.
+  std::function<std::vector<Part>(const Json&)> parts{};
 };
 
 [[nodiscard]] const std::vector<Declaration>& schema();
 
-// By canonical name or alias, dashes and underscores alike; nullptr where there is none.
+// By canonical name, alias or path, dashes and underscores alike; nullptr where there is none.
 [[nodiscard]] const Declaration* find_declaration(std::string_view name);
 
 // Whether `command` may be given this key at all (it may still have no effect there).

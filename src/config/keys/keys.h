@@ -19,6 +19,11 @@ using Declarations = std::vector<Declaration>;
 [[nodiscard]] Declarations text_tool_keys();  // tokenize, train-tokenizer
 [[nodiscard]] Declarations planned_keys();
 [[nodiscard]] Declarations harmless_keys();
+[[nodiscard]] Declarations deepspeed_keys();   // what stands in a ds_config.json alone
+[[nodiscard]] Declarations accelerate_keys();  // what stands in an Accelerate YAML alone
+
+// In a file: somebody else fills it.
+inline constexpr auto kAuto = "auto";
 
 inline constexpr Range kPositive{.min = 0, .min_excluded = true};
 inline constexpr Range kNotNegative{.min = 0};

@@ -1,5 +1,5 @@
 #include "config/field.h"
-#include "config/keys.h"
+#include "config/keys/keys.h"
 
 namespace zeroth::config {
 namespace {

@@ -1,5 +1,5 @@
 #include "config/field.h"
-#include "config/keys.h"
+#include "config/keys/keys.h"
 
 namespace zeroth::config {
 namespace {
@@ -109,8 +109,10 @@ Declarations model_keys() {
        .help = "a PEFT adapter folder to add to the model",
        .field = field(&RunConfig::model, &ModelSettings::adapter_name_or_path)},
       {.name = "bf16",
+       .deepspeed = {"bf16.enabled", "bfloat16.enabled"},
        .type = ValueType::kBoolean,
        .default_value = false,
+       .may_be_auto = true,
        .section = kModelSection,
        .commands = kRunFamily,
        .help = "compute in bfloat16 with fp32 master weights and sums; otherwise fp32, whatever "

@@ -1,5 +1,5 @@
 #include "config/field.h"
-#include "config/keys.h"
+#include "config/keys/keys.h"
 
 // Keys of Transformers and LLaMA-Factory that people have in their commands and that do nothing
 // here: the ones ahead of their feature, and the ones on which no result depends.
