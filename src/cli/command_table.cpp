@@ -41,6 +41,23 @@ const std::vector<Entry>& entries() {
        "  zeroth predict --model_name_or_path MODEL --dataset rows.json --do_sample --temperature "
        "0.7 --output_dir p\n",
        run_predict},
+      {Command::kCheck,
+       "what would be in force, from which source, and everything that is wrong",
+       "  zeroth check --deepspeed ds_config.json --per_device_train_batch_size 1 \\\n"
+       "      --gradient_accumulation_steps 8 --world_size 4\n"
+       "  zeroth check recipe.yaml --strict --expect train_batch_size=32\n"
+       "  zeroth check --deepspeed new.json --diff old.json --format json\n",
+       run_check},
+      {Command::kExplain,
+       "what a key does, where it may stand, and what it is here",
+       "  zeroth explain gradient_accumulation_steps\n"
+       "  zeroth explain zero_optimization.stage --deepspeed ds_config.json\n",
+       run_explain},
+      {Command::kEnv,
+       "versions, processor features, kernels and launchers of this machine",
+       "  zeroth env\n"
+       "  zeroth env --format json\n",
+       run_env},
       {Command::kInitModel,
        "make a model folder with random weights from a config.json",
        "  zeroth init-model --model_config config.json --seed 1 --output_dir base\n",
@@ -72,7 +89,8 @@ std::string overview() {
 
 std::string help_of(const Entry& entry) {
   const std::string name = config::command_name(entry.command);
-  const bool in_family = (config::bit(entry.command) & config::kRunFamily) != 0;
+  const bool in_family =
+      (config::bit(entry.command) & (config::kRunFamily | config::kCheckOnly)) != 0;
   const std::string family =
       in_family && entry.command != Command::kTrain
           ? "\nEvery option of zeroth train may be given too; the start table lists those "

@@ -17,17 +17,35 @@ std::vector<std::string> names_for(Command command) {
   std::vector<std::string> names;
   for (const Declaration& declaration : schema()) {
     if (accepts(command, declaration)) {
-      names.push_back(declaration.name);
-      names.insert(names.end(), declaration.aliases.begin(), declaration.aliases.end());
+      const std::vector<std::string> more = all_names(declaration);
+      names.insert(names.end(), more.begin(), more.end());
     }
   }
   return names;
 }
 
+// Names that `start` abbreviates: no name may be abbreviated, but this is what was meant.
+std::vector<std::string> continuations(const std::string& start,
+                                       const std::vector<std::string>& names) {
+  constexpr std::size_t kShortest = 4;
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    if (start.size() >= kShortest && name.starts_with(start) && found.size() < kMost) {
+      found.push_back(name);
+    }
+  }
+  return found;
+}
+
 std::string unknown_option(Command command, const std::string& name) {
   std::string canonical = name;
   std::replace(canonical.begin(), canonical.end(), '-', '_');
-  const std::vector<std::string> near = nearest(canonical, names_for(command));
+  const std::vector<std::string> names = names_for(command);
+  std::vector<std::string> near = continuations(canonical, names);
+  if (near.empty()) {
+    near = nearest(canonical, names);
+  }
   const std::string help = fmt::format("zeroth {} --help lists the options", command_name(command));
   return near.empty()
              ? fmt::format("unknown option --{} ({})", name, help)
@@ -51,10 +69,13 @@ bool is_option(std::string_view argument) {
 
 class Reader {
  public:
-  Reader(Command command, std::span<const std::string> arguments, Problems& problems)
-      : command_(command), arguments_(arguments), problems_(problems) {}
+  Reader(Command command,
+         std::span<const std::string> arguments,
+         Gathered& gathered,
+         Problems& problems)
+      : command_(command), arguments_(arguments), gathered_(gathered), problems_(problems) {}
 
-  std::vector<Given> read() {
+  std::string read() {
     while (next_ < arguments_.size()) {
       const std::string& argument = arguments_[next_++];
       if (is_option(argument)) {
@@ -66,9 +87,9 @@ class Reader {
       }
     }
     if (!files_.empty()) {
-      give(*find_declaration("dataset"), "dataset", join(files_, ","));
+      take(*find_declaration("dataset"), "dataset", join(files_, ","));
     }
-    return std::move(given_);
+    return recipe_;
   }
 
  private:
@@ -82,9 +103,9 @@ class Reader {
     if (const Declaration* key = find_declaration(name)) {
       read_known(*key, name, std::move(text));
     } else if (const Declaration* negated = negated_switch(name); negated != nullptr && !text) {
-      give(*negated, name, "false");
+      take(*negated, name, "false");
     } else {
-      problems_.add(unknown_option(command_, name));
+      refuse(ProblemKind::kUnknown, name, text, unknown_option(command_, name));
       skip_value(text.has_value());
     }
   }
@@ -103,14 +124,20 @@ class Reader {
       text = take_value(key);
     }
     if (!accepts(command_, key)) {
-      problems_.add(fmt::format("--{} is an option of zeroth {}, not of zeroth {}",
-                                name,
-                                names_of(key.commands),
-                                command_name(command_)));
+      refuse(ProblemKind::kMisplaced,
+             name,
+             text,
+             fmt::format("--{} is an option of zeroth {}, not of zeroth {}",
+                         name,
+                         names_of(key.commands),
+                         command_name(command_)));
     } else if (!text) {
-      problems_.add(fmt::format("--{} needs a value: {}", name, value_placeholder(key)));
+      refuse(ProblemKind::kType,
+             name,
+             text,
+             fmt::format("--{} needs a value: {}", name, value_placeholder(key)));
     } else {
-      give(key, name, *text);
+      take(key, name, *text);
     }
   }
 
@@ -133,65 +160,83 @@ class Reader {
     }
   }
 
-  void give(const Declaration& key, const std::string& name, const std::string& text) {
-    if (key.name == "optim_args") {
-      give_optimizer_arguments(text);
-      return;
-    }
-    ParsedValue parsed = parse_value(key, text);
-    if (!parsed.error.empty()) {
-      problems_.add(fmt::format("--{} {} ({})", name, parsed.error, kSourceName));
-      return;
-    }
-    given_.push_back({.key = &key,
-                      .value = std::move(parsed.value),
-                      .source = {SourceKind::kCommandLine, std::string(kSourceName)}});
+  void problem(ProblemKind kind, const std::string& key, const std::string& message) {
+    problems_.add(
+        {.kind = kind, .key = key, .message = message, .sources = {std::string(kSourceName)}});
   }
 
-  // "momentum=0.9": each part is a setting of its own.
-  void give_optimizer_arguments(const std::string& text) {
-    for (const std::string& part : split(text, ',')) {
-      const std::string_view word = trim(part);
-      constexpr std::string_view kMomentum = "momentum=";
-      if (word.substr(0, kMomentum.size()) == kMomentum) {
-        give(*find_declaration("sgd_momentum"),
-             "optim_args momentum",
-             std::string(word.substr(kMomentum.size())));
-      } else {
-        problems_.add(
-            fmt::format("--optim_args takes momentum=VALUE, not \"{}\" ({})", part, kSourceName));
-      }
+  // Every word that was typed for an option ends in the account, the wrong ones too.
+  void refuse(ProblemKind kind,
+              const std::string& name,
+              const std::optional<std::string>& text,
+              const std::string& message) {
+    problem(kind, name, message);
+    gathered_.account.push_back({.path = name,
+                                 .value = text ? Json(*text) : Json(),
+                                 .source = std::string(kSourceName),
+                                 .outcome = Outcome::kRefused,
+                                 .note = message});
+  }
+
+  void take(const Declaration& key, const std::string& name, const std::string& text) {
+    ParsedValue parsed = parse_value(key, text);
+    if (!parsed.error.empty()) {
+      refuse(parsed.out_of_range ? ProblemKind::kRange : ProblemKind::kType,
+             name,
+             text,
+             fmt::format("--{} {} ({})", name, parsed.error, kSourceName));
+      return;
     }
+    give(gathered_,
+         key,
+         std::move(parsed.value),
+         {SourceKind::kCommandLine, std::string(kSourceName)},
+         name,
+         problems_);
+  }
+
+  static bool is_recipe(const std::string& word) {
+    return word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json");
   }
 
   void read_bare_word(const std::string& word) {
+    const bool runs = (bit(command_) & (kRunFamily | kCheckOnly)) != 0;
     if (command_ == Command::kTrainTokenizer) {
       files_.push_back(word);
-    } else if (word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json")) {
-      problems_.add(
-          fmt::format("{}: recipe files are not read yet; give the settings as options", word));
+    } else if (runs && is_recipe(word) && recipe_.empty()) {
+      recipe_ = word;
+    } else if (runs && is_recipe(word)) {
+      problem(
+          ProblemKind::kUsage,
+          "",
+          fmt::format("{} is a second recipe beside {}: give one, and the differences as options",
+                      word,
+                      recipe_));
     } else {
-      problems_.add(fmt::format(
-          "unexpected word \"{}\": options are written --name value or name=value; several "
-          "files are separated by commas",
-          word));
+      problem(ProblemKind::kUsage,
+              "",
+              fmt::format("unexpected word \"{}\": options are written --name value or name=value; "
+                          "several files are separated by commas",
+                          word));
     }
   }
 
   Command command_;
   std::span<const std::string> arguments_;
+  Gathered& gathered_;
   Problems& problems_;
   std::size_t next_ = 0;
-  std::vector<Given> given_;
+  std::string recipe_;
   std::vector<std::string> files_;  // train-tokenizer's bare words
 };
 
 }  // namespace
 
-std::vector<Given> read_command_line(Command command,
-                                     std::span<const std::string> arguments,
-                                     Problems& problems) {
-  return Reader(command, arguments, problems).read();
+std::string read_command_line(Command command,
+                              std::span<const std::string> arguments,
+                              Gathered& gathered,
+                              Problems& problems) {
+  return Reader(command, arguments, gathered, problems).read();
 }
 
 }  // namespace zeroth::config

@@ -19,8 +19,15 @@ struct Names;
 
 template <>
 struct Names<Command> {
-  static constexpr std::array kNames{
-      "train", "eval", "predict", "init-model", "tokenize", "train-tokenizer"};
+  static constexpr std::array kNames{"train",
+                                     "eval",
+                                     "predict",
+                                     "check",
+                                     "explain",
+                                     "env",
+                                     "init-model",
+                                     "tokenize",
+                                     "train-tokenizer"};
 };
 
 template <>

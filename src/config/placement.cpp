@@ -34,7 +34,9 @@ std::optional<std::int64_t> number(const Environment& environment,
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    problems.add(fmt::format("{}={} (environment) is not a number of ranks", name, text));
+    problems.add(ProblemKind::kPlacement,
+                 "ranks",
+                 fmt::format("{}={} (environment) is not a number of ranks", name, text));
     return std::nullopt;
   }
   return value;
@@ -49,18 +51,21 @@ std::optional<Placement> placement_by(const Launcher& launcher,
     return std::nullopt;
   }
   if (!rank) {
-    problems.add(
-        fmt::format("{}={} (environment) without {}: which of the ranks is this?\n"
-                    "    Start all ranks with {}, or use --ranks {}.",
-                    launcher.world_size,
-                    *world_size,
-                    launcher.rank,
-                    launcher.name,
-                    *world_size));
+    problems.add(ProblemKind::kPlacement,
+                 "ranks",
+                 fmt::format("{}={} (environment) without {}: which of the ranks is this?\n"
+                             "    Start all ranks with {}, or use --ranks {}.",
+                             launcher.world_size,
+                             *world_size,
+                             launcher.rank,
+                             launcher.name,
+                             *world_size));
     return std::nullopt;
   }
   if (*rank >= *world_size) {
-    problems.add(fmt::format("{}={} (environment) is not below {}={}",
+    problems.add(ProblemKind::kPlacement,
+                 "ranks",
+                 fmt::format("{}={} (environment) is not below {}={}",
                              launcher.rank,
                              *rank,
                              launcher.world_size,
@@ -85,6 +90,8 @@ void refuse_several_hosts(const Placement& place,
   const auto local = number(environment, "LOCAL_WORLD_SIZE", problems);
   if (place.kind == LaunchKind::kHost && local && *local < place.world_size) {
     problems.add(
+        ProblemKind::kPlacement,
+        "ranks",
         fmt::format("WORLD_SIZE={} with LOCAL_WORLD_SIZE={} (environment) is a run on several "
                     "hosts, which goes "
                     "through MPI:\n    mpirun -n {} --map-by ppr:{}:node zeroth train ...",
@@ -107,15 +114,18 @@ Placement placement_of(const Environment& environment, Problems& problems) {
     if (!place.launched()) {
       place = *found;
     } else if (found->rank != place.rank || found->world_size != place.world_size) {
-      problems.add(fmt::format(
-          "two launchers disagree: {} says rank {} of {}, {} says rank {} of {} (environment)\n"
-          "    Use one of them; unset the other's variables.",
-          place.source,
-          place.rank,
-          place.world_size,
-          found->source,
-          found->rank,
-          found->world_size));
+      problems.add(
+          ProblemKind::kPlacement,
+          "ranks",
+          fmt::format(
+              "two launchers disagree: {} says rank {} of {}, {} says rank {} of {} (environment)\n"
+              "    Use one of them; unset the other's variables.",
+              place.source,
+              place.rank,
+              place.world_size,
+              found->source,
+              found->rank,
+              found->world_size));
     }
   }
   place.run_name = fmt::format("zeroth-{}-{}",

@@ -1,132 +1,59 @@
 #include "config/resolve.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/text.h"
+#include "config/auto_rules.h"
+#include "config/batch_rules.h"
+#include "config/classify.h"
 #include "config/command_line.h"
+#include "config/expectations.h"
+#include "config/merge.h"
 #include "config/placement.h"
+#include "config/read_files.h"
 #include "config/schema.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
 namespace {
 
-bool has_effect_in(Command command, const Declaration& key) {
-  return (key.commands & bit(command)) != 0;
+// Speaks about a run without starting it.
+bool only_checks(Command command) {
+  return (bit(command) & kCheckOnly) != 0;
 }
 
-Values defaults_of(Command command) {
-  Values values(command);
-  for (const Declaration& key : schema()) {
-    values.put(key.name, key.default_value, {});
-  }
-  return values;
+Command command_in_force(Command command) {
+  return only_checks(command) ? Command::kTrain : command;
 }
 
-void merge(const std::vector<Given>& given, Values& values, Problems& problems) {
-  for (const Given& one : given) {
-    const std::string& name = one.key->name;
-    const bool twice = values.given(name) && values[name] != one.value;
-    if (twice) {
-      problems.add(fmt::format("--{} is given twice: {} and {} ({})",
-                               name,
-                               shown(values[name]),
-                               shown(one.value),
-                               one.source.text));
-    } else {
-      values.put(name, one.value, one.source);
-    }
+bool accepts_ranks(Command command) {
+  return accepts(command, *find_declaration("ranks"));
+}
+
+// Who says how many ranks there are: --world_size of `check`, an option or file, the launcher.
+void place_ranks(Command command, const Placement& place, Values& values) {
+  if (only_checks(command) && values.given("world_size")) {
+    Setting setting = values.setting("ranks");
+    setting.value = values["world_size"];
+    setting.source = {SourceKind::kCommandLine, "--world_size"};
+    values.put("ranks", std::move(setting));
+  } else if (place.launched() && accepts_ranks(command) && !values.given("ranks")) {
+    values.put("ranks", place.world_size, {SourceKind::kRule, place.source + " (environment)"});
   }
 }
 
-void apply_derivations(Values& values) {
+void apply_rules(Values& values) {
   for (const Declaration& key : schema()) {
     if (key.rule && !values.given(key.name)) {
       if (std::optional<RuleValue> derived = key.rule(values)) {
-        values.put(
-            key.name, std::move(derived->value), {SourceKind::kRule, std::move(derived->text)});
+        Setting setting = values.setting(key.name);
+        setting.value = std::move(derived->value);
+        setting.source = {SourceKind::kRule, std::move(derived->text)};
+        values.put(key.name, std::move(setting));
       }
     }
   }
 }
-
-std::optional<std::string> reason_without_effect(const Declaration& key, const Values& values) {
-  if (key.status == Status::kHarmless) {
-    return key.reason;
-  }
-  if (key.status == Status::kInForce && !has_effect_in(values.command(), key)) {
-    return fmt::format("a setting of zeroth {}", names_of(key.commands));
-  }
-  if (key.without_effect) {
-    if (auto why = key.without_effect(values)) {
-      return why;
-    }
-  }
-  const auto& off = key.off_values;
-  const bool asks_for_nothing = std::find(off.begin(), off.end(), values[key.name]) != off.end();
-  return key.status == Status::kPlanned && asks_for_nothing
-             ? std::optional<std::string>("this is how it is anyway")
-             : std::nullopt;
-}
-
-// Sorts every key into in force, without effect, or refused: none may be left over.
-class Classifier {
- public:
-  Classifier(const Values& values, Problems& problems) : values_(values), problems_(problems) {
-    config_.command = values.command();
-  }
-
-  RunConfig classify() {
-    for (const Declaration& key : schema()) {
-      if (accepts(values_.command(), key)) {
-        classify(key);
-      }
-    }
-    return std::move(config_);
-  }
-
- private:
-  void classify(const Declaration& key) {
-    const bool given = values_.given(key.name);
-    if (const auto why = reason_without_effect(key, values_)) {
-      if (given) {
-        config_.without_effect.push_back({.key = key.name,
-                                          .value = values_[key.name],
-                                          .source = values_.source(key.name).text,
-                                          .why = *why});
-      }
-    } else if (key.status == Status::kPlanned) {
-      if (given) {
-        problems_.add(fmt::format("--{} {}: not supported yet: {} ({})",
-                                  key.name,
-                                  shown(values_[key.name]),
-                                  key.reason,
-                                  values_.source(key.name).text));
-      }
-    } else {
-      put_in_force(key, given);
-    }
-  }
-
-  void put_in_force(const Declaration& key, bool given) {
-    const Json& value = values_[key.name];
-    const bool differs = !value.is_null() && key.field.get && value != key.field.get(RunConfig{});
-    config_.settings.push_back({.key = key.name,
-                                .value = value,
-                                .source = values_.source(key.name).text,
-                                .overrides = "",
-                                .differs_from_default = given || differs});
-    if (!value.is_null() && key.field.set) {
-      key.field.set(config_, value);
-    }
-  }
-
-  const Values& values_;
-  Problems& problems_;
-  RunConfig config_;
-};
 
 void place_in_folder(const Values& values, std::vector<std::string>& files) {
   if (values["dataset_dir"].is_null()) {
@@ -138,24 +65,27 @@ void place_in_folder(const Values& values, std::vector<std::string>& files) {
   }
 }
 
-std::string table_of(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(3);
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
+void refuse_planned(const RunConfig& config, Problems& problems) {
+  for (const IdleSetting& setting : config.planned) {
+    const bool option = setting.source == "command line";
+    problems.add({.kind = ProblemKind::kPlanned,
+                  .key = setting.key,
+                  .message = fmt::format("{}{} {}: not supported yet: {} ({})",
+                                         option ? "--" : "",
+                                         setting.key,
+                                         shown(setting.value),
+                                         setting.why,
+                                         setting.source),
+                  .sources = {setting.source}});
   }
-  std::string table;
-  for (const auto& row : rows) {
-    const std::string line =
-        fmt::format("  {:{}}  {:{}}  {}", row[0], widths[0], row[1], widths[1], row[2]);
-    table += "\n" + line;
-  }
-  return table;
 }
 
-bool accepts_ranks(Command command) {
-  return accepts(command, *find_declaration("ranks"));
+void finish(const Values& values, const Placement& place, RunConfig& config) {
+  config.launch.kind = place.kind;
+  config.launch.rank = place.rank;
+  config.launch.run_name = place.run_name;
+  place_in_folder(values, config.data.dataset);
+  place_in_folder(values, config.data.eval_dataset);
 }
 
 }  // namespace
@@ -170,47 +100,44 @@ Environment process_environment() {
   return environment;
 }
 
+Resolution resolve_all(Command command,
+                       std::span<const std::string> arguments,
+                       const Environment& environment) {
+  Resolution result;
+  Problems& problems = result.problems;
+  Gathered gathered;
+  const std::string recipe = read_command_line(command, arguments, gathered, problems);
+  gather_files(recipe, gathered, problems);
+  Values values = defaults_of(command_in_force(command));
+  merge(gathered, values, problems);
+  const Placement place = placement_of(environment, problems);
+  place_ranks(command, place, values);
+  fill_from_model(values);
+  apply_rules(values);
+  RunConfig& config = result.config;
+  config.command = values.command();
+  if (accepts_ranks(values.command())) {
+    config.grid = solve_grid(values, place, problems);
+    solve_batch(values, config.grid, problems);
+  }
+  check_rules(values, place, only_checks(command), problems);
+  classify(values, gathered, config, problems);
+  check_expectations(values, config, problems);
+  finish(values, place, config);
+  result.account = std::move(gathered.account);
+  if (values.given("diff")) {
+    result.other_setup = values["diff"].get<std::string>();
+  }
+  return result;
+}
+
 RunConfig resolve(Command command,
                   std::span<const std::string> arguments,
                   const Environment& environment) {
-  Problems problems;
-  Values values = defaults_of(command);
-  merge(read_command_line(command, arguments, problems), values, problems);
-  const Placement place = placement_of(environment, problems);
-  if (place.launched() && accepts_ranks(command) && !values.given("ranks")) {
-    values.put("ranks", place.world_size, {SourceKind::kRule, place.source + " (environment)"});
-  }
-  apply_derivations(values);
-  check_rules(values, place, problems);
-  RunConfig config = Classifier(values, problems).classify();
-  problems.throw_if_any();
-  config.launch.kind = place.kind;
-  config.launch.rank = place.rank;
-  config.launch.run_name = place.run_name;
-  place_in_folder(values, config.data.dataset);
-  place_in_folder(values, config.data.eval_dataset);
-  return config;
-}
-
-std::string start_table(const RunConfig& config) {
-  std::vector<std::vector<std::string>> in_force;
-  for (const SettingInForce& setting : config.settings) {
-    if (setting.differs_from_default) {
-      const std::string overrides =
-          setting.overrides.empty() ? "" : ", overrides " + setting.overrides;
-      in_force.push_back({setting.key, shown(setting.value), setting.source + overrides});
-    }
-  }
-  std::vector<std::vector<std::string>> without_effect;
-  for (const SettingWithoutEffect& setting : config.without_effect) {
-    without_effect.push_back(
-        {setting.key, shown(setting.value), fmt::format("{} ({})", setting.why, setting.source)});
-  }
-  std::string table = "settings in force (set, or not the default)" + table_of(in_force);
-  if (!without_effect.empty()) {
-    table += "\nsettings without effect, and why" + table_of(without_effect);
-  }
-  return table;
+  Resolution result = resolve_all(command, arguments, environment);
+  refuse_planned(result.config, result.problems);
+  result.problems.throw_if_any();
+  return std::move(result.config);
 }
 
 }  // namespace zeroth::config

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "config/given.h"
 #include "config/rules.h"
 #include "config/run_config.h"
 
@@ -11,15 +14,26 @@ namespace zeroth::config {
 // The launchers' variables of this process.
 [[nodiscard]] Environment process_environment();
 
-// Sources -> schema -> RunConfig. Touches no file. Everything that is wrong is shown together in
-// one Error of kConfig. A value that changes nothing in this run is left at its default and listed
-// in `without_effect`.
+// All that the sources say and what came of it.
+struct Resolution {
+  RunConfig config;
+  std::vector<Written> account;            // every written value and its outcome
+  Problems problems;                       // what is wrong; what is planned is none yet
+  std::optional<std::string> other_setup;  // --diff
+};
+
+// Sources -> schema -> RunConfig. Reads the files that `arguments` name: a recipe, an Accelerate
+// file, a ds_config.json; needs neither the model nor the data. kCheck stands for `train` on any
+// machine: --world_size says how many ranks, and nothing is required.
+[[nodiscard]] Resolution resolve_all(Command command,
+                                     std::span<const std::string> arguments,
+                                     const Environment& environment);
+
+// The same for a run: everything that is wrong or not built yet is shown together in one Error of
+// kConfig. A value that changes nothing in this run is left at its default and listed in
+// `without_effect`.
 [[nodiscard]] RunConfig resolve(Command command,
                                 std::span<const std::string> arguments,
                                 const Environment& environment);
-
-// Every value that was set or differs from its default, with its source and what it overrode; then
-// the values without effect, and why.
-[[nodiscard]] std::string start_table(const RunConfig& config);
 
 }  // namespace zeroth::config

@@ -19,14 +19,17 @@ bool in_run_family(const Values& values) {
 void check_required(const Values& values, Problems& problems) {
   for (const Declaration& key : schema()) {
     if ((key.required & bit(values.command())) != 0 && !values.given(key.name)) {
-      problems.add(fmt::format("--{} is required: {}", key.name, key.help));
+      problems.add(
+          ProblemKind::kMissing, key.name, fmt::format("--{} is required: {}", key.name, key.help));
     }
   }
 }
 
 void check_precision(const Values& values, Problems& problems) {
   if (is_on(values, "bf16") && is_on(values, "fp16")) {
-    problems.add("--bf16 and --fp16 are both on: a run computes in one of them");
+    problems.add(ProblemKind::kConflict,
+                 "bf16",
+                 "--bf16 and --fp16 are both on: a run computes in one of them");
   }
 }
 
@@ -35,22 +38,31 @@ void check_rows(const Values& values, Problems& problems) {
   const double val_size = values["val_size"].get<double>();
   if (values.command() == Command::kTrain && has_eval_rows && val_size > 0) {
     problems.add(
+        ProblemKind::kConflict,
+        "eval_dataset",
         fmt::format("--val_size {:g} and --eval_dataset {} both say what to evaluate on: give one",
                     val_size,
                     shown(values["eval_dataset"])));
   }
   if (val_size > 1 && std::floor(val_size) != val_size) {
     problems.add(
+        ProblemKind::kConflict,
+        "eval_dataset",
         fmt::format("--val_size {:g} is neither a number of rows nor a share below 1", val_size));
   }
   if (values.command() != Command::kTrain && !has_eval_rows && !values.given("dataset")) {
-    problems.add("--eval_dataset or --dataset is required: the rows to read");
+    problems.add(ProblemKind::kConflict,
+                 "eval_dataset",
+                 "--eval_dataset or --dataset is required: the rows to read");
   }
   if (values.command() == Command::kTrain && !values.is("eval_strategy", "no") && !has_eval_rows &&
       val_size == 0) {
-    problems.add(fmt::format(
-        "--eval_strategy {} has no rows to evaluate on: give --eval_dataset or --val_size",
-        shown(values["eval_strategy"])));
+    problems.add(
+        ProblemKind::kConflict,
+        "eval_dataset",
+        fmt::format(
+            "--eval_strategy {} has no rows to evaluate on: give --eval_dataset or --val_size",
+            shown(values["eval_strategy"])));
   }
 }
 
@@ -60,11 +72,16 @@ void check_adapter(const Values& values, Problems& problems) {
   }
   const std::string adapter = shown(values["adapter_name_or_path"]);
   if (adapter.find(',') != std::string::npos) {
-    problems.add(fmt::format(
-        "--adapter_name_or_path {}: several adapters at once are not built yet", adapter));
+    problems.add(
+        ProblemKind::kConflict,
+        "adapter_name_or_path",
+        fmt::format("--adapter_name_or_path {}: several adapters at once are not built yet",
+                    adapter));
   }
   if (values.command() == Command::kTrain && values.is("finetuning_type", "full")) {
     problems.add(
+        ProblemKind::kConflict,
+        "adapter_name_or_path",
         "--adapter_name_or_path needs --finetuning_type lora: full training has no adapter");
   }
 }
@@ -74,6 +91,8 @@ void check_adapter(const Values& values, Problems& problems) {
 void check_lengths(const Values& values, Problems& problems) {
   if (values.given("max_length") && values.given("max_new_tokens")) {
     problems.add(
+        ProblemKind::kConflict,
+        "max_new_tokens",
         fmt::format("--max_length {} and --max_new_tokens {} both bound the answer: give one",
                     shown(values["max_length"]),
                     shown(values["max_new_tokens"])));
@@ -84,12 +103,16 @@ void check_lengths(const Values& values, Problems& problems) {
 void check_ranks(const Values& values, const Placement& place, Problems& problems) {
   const auto ranks = values["ranks"].get<std::int64_t>();
   if (place.launched() && ranks != place.world_size) {
-    problems.add(fmt::format(
-        "--ranks {} (command line), but {}={} (environment): a launcher has started the ranks\n"
-        "    Leave --ranks out under a launcher.",
-        ranks,
-        place.source,
-        place.world_size));
+    problems.add({.kind = ProblemKind::kPlacement,
+                  .key = "ranks",
+                  .message = fmt::format(
+                      "--ranks {} ({}), but {}={} (environment): a launcher has started the ranks\n"
+                      "    Leave --ranks out under a launcher.",
+                      ranks,
+                      values.source("ranks").text,
+                      place.source,
+                      place.world_size),
+                  .sources = {values.source("ranks").text, place.source}});
   }
 }
 
@@ -110,8 +133,13 @@ const std::vector<std::string>& launch_variables() {
   return names;
 }
 
-void check_rules(const Values& values, const Placement& place, Problems& problems) {
-  check_required(values, problems);
+void check_rules(const Values& values,
+                 const Placement& place,
+                 bool only_check,
+                 Problems& problems) {
+  if (!only_check) {
+    check_required(values, problems);
+  }
   if (!in_run_family(values)) {
     return;
   }
@@ -119,7 +147,9 @@ void check_rules(const Values& values, const Placement& place, Problems& problem
   check_rows(values, problems);
   check_adapter(values, problems);
   check_lengths(values, problems);
-  check_ranks(values, place, problems);
+  if (!only_check || !values.given("world_size")) {
+    check_ranks(values, place, problems);
+  }
 }
 
 }  // namespace zeroth::config

@@ -13,8 +13,9 @@ using Environment = std::map<std::string, std::string>;
 
 struct Placement;
 
-// What must hold between the values of several keys, and with the launcher's variables.
-void check_rules(const Values& values, const Placement& place, Problems& problems);
+// What must hold between the values of several keys, and with the launcher's variables. A `check`
+// may leave out what a run requires.
+void check_rules(const Values& values, const Placement& place, bool only_check, Problems& problems);
 
 // The launchers' variables that tell how many ranks there are.
 [[nodiscard]] const std::vector<std::string>& launch_variables();

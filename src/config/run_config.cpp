@@ -10,24 +10,79 @@ namespace {
 Json settings_to_json(const std::vector<SettingInForce>& settings) {
   Json list = Json::array();
   for (const SettingInForce& setting : settings) {
+    Json overrides = Json::array();
+    for (const WeakerValue& weaker : setting.overrides) {
+      overrides.push_back({{"value", weaker.value}, {"source", weaker.source}});
+    }
     list.push_back({{"key", setting.key},
                     {"value", setting.value},
                     {"source", setting.source},
-                    {"overrides", setting.overrides},
-                    {"differs_from_default", setting.differs_from_default}});
+                    {"overrides", std::move(overrides)},
+                    {"agreeing", setting.agreeing},
+                    {"auto_in", setting.auto_in},
+                    {"given", setting.given},
+                    {"in_table", setting.in_table}});
   }
   return list;
 }
 
-Json without_effect_to_json(const std::vector<SettingWithoutEffect>& settings) {
+std::vector<SettingInForce> settings_from_json(const Json& list) {
+  std::vector<SettingInForce> settings;
+  for (const Json& entry : list) {
+    SettingInForce setting{.key = entry.at("key"),
+                           .value = entry.at("value"),
+                           .source = entry.at("source"),
+                           .overrides = {},
+                           .agreeing = entry.at("agreeing"),
+                           .auto_in = entry.at("auto_in"),
+                           .given = entry.at("given"),
+                           .in_table = entry.at("in_table")};
+    for (const Json& weaker : entry.at("overrides")) {
+      setting.overrides.push_back({weaker.at("value"), weaker.at("source")});
+    }
+    settings.push_back(std::move(setting));
+  }
+  return settings;
+}
+
+Json idle_to_json(const std::vector<IdleSetting>& settings) {
   Json list = Json::array();
-  for (const SettingWithoutEffect& setting : settings) {
+  for (const IdleSetting& setting : settings) {
     list.push_back({{"key", setting.key},
                     {"value", setting.value},
                     {"source", setting.source},
                     {"why", setting.why}});
   }
   return list;
+}
+
+std::vector<IdleSetting> idle_from_json(const Json& list) {
+  std::vector<IdleSetting> settings;
+  for (const Json& entry : list) {
+    settings.push_back({.key = entry.at("key"),
+                        .value = entry.at("value"),
+                        .source = entry.at("source"),
+                        .why = entry.at("why")});
+  }
+  return settings;
+}
+
+Json grid_to_json(const GridInForce& grid) {
+  return {{"world_size", grid.world_size},
+          {"dp", grid.dp},
+          {"pp", grid.pp},
+          {"tp", grid.tp},
+          {"sp", grid.sp},
+          {"source", grid.source}};
+}
+
+GridInForce grid_from_json(const Json& json) {
+  return {.world_size = json.at("world_size"),
+          .dp = json.at("dp"),
+          .pp = json.at("pp"),
+          .tp = json.at("tp"),
+          .sp = json.at("sp"),
+          .source = json.at("source")};
 }
 
 }  // namespace
@@ -46,7 +101,10 @@ Json to_json(const RunConfig& config) {
             {"rank", config.launch.rank},
             {"run_name", config.launch.run_name}}},
           {"settings", settings_to_json(config.settings)},
-          {"without_effect", without_effect_to_json(config.without_effect)}};
+          {"without_effect", idle_to_json(config.without_effect)},
+          {"planned", idle_to_json(config.planned)},
+          {"notices", config.notices},
+          {"grid", grid_to_json(config.grid)}};
 }
 
 RunConfig from_json(const Json& json) {
@@ -60,19 +118,11 @@ RunConfig from_json(const Json& json) {
     ZEROTH_CHECK(key != nullptr && key->field.set, "no setting is called {}", name);
     key->field.set(config, value);
   }
-  for (const Json& setting : json.at("settings")) {
-    config.settings.push_back({.key = setting.at("key"),
-                               .value = setting.at("value"),
-                               .source = setting.at("source"),
-                               .overrides = setting.at("overrides"),
-                               .differs_from_default = setting.at("differs_from_default")});
-  }
-  for (const Json& setting : json.at("without_effect")) {
-    config.without_effect.push_back({.key = setting.at("key"),
-                                     .value = setting.at("value"),
-                                     .source = setting.at("source"),
-                                     .why = setting.at("why")});
-  }
+  config.settings = settings_from_json(json.at("settings"));
+  config.without_effect = idle_from_json(json.at("without_effect"));
+  config.planned = idle_from_json(json.at("planned"));
+  config.notices = json.at("notices");
+  config.grid = grid_from_json(json.at("grid"));
   return config;
 }
 

@@ -11,7 +11,17 @@
 // Passed down; nothing below `config`, `cli` and `worker` knows a setting's name.
 namespace zeroth::config {
 
-enum class Command { kTrain, kEval, kPredict, kInitModel, kTokenize, kTrainTokenizer };
+enum class Command {
+  kTrain,
+  kEval,
+  kPredict,
+  kCheck,
+  kExplain,
+  kEnv,
+  kInitModel,
+  kTokenize,
+  kTrainTokenizer,
+};
 enum class FinetuningType { kFull, kLora };
 enum class TrainStage { kPretrain, kSupervised };
 enum class Precision { kFp32, kBf16 };
@@ -136,25 +146,48 @@ struct GenerationSettings {
   bool operator==(const GenerationSettings&) const = default;
 };
 
+// A value of a weaker source.
+struct WeakerValue {
+  Json value;
+  std::string source;
+
+  bool operator==(const WeakerValue&) const = default;
+};
+
 // One line of the start table and of effective_config.json.
 struct SettingInForce {
   std::string key;
   Json value;
-  std::string source;     // "command line", "default", "config.json", ...
-  std::string overrides;  // what it replaced and where that stood; empty: nothing
-  bool differs_from_default = false;
+  std::string source;                  // "command line", "default", "ds_config.json:14", ...
+  std::vector<WeakerValue> overrides;  // what gave way to it
+  std::vector<std::string> agreeing;   // further sources that say the same
+  std::string auto_in;                 // where "auto" left it open; empty: nowhere
+  bool given = false;                  // by the user, in whichever source
+  bool in_table = false;               // given, not the default, or always shown
 
   bool operator==(const SettingInForce&) const = default;
 };
 
-// A value that was given and changes nothing in this run.
-struct SettingWithoutEffect {
+// A value that was given and changes nothing in this run, or is for a part that is not built yet.
+struct IdleSetting {
   std::string key;
   Json value;
   std::string source;
   std::string why;
 
-  bool operator==(const SettingWithoutEffect&) const = default;
+  bool operator==(const IdleSetting&) const = default;
+};
+
+// How the ranks of a run are divided.
+struct GridInForce {
+  std::int64_t world_size = 1;
+  std::int64_t dp = 1;
+  std::int64_t pp = 1;
+  std::int64_t tp = 1;
+  std::int64_t sp = 1;
+  std::string source;  // of world_size
+
+  bool operator==(const GridInForce&) const = default;
 };
 
 struct RunConfig {
@@ -179,8 +212,11 @@ struct RunConfig {
   bool no_special_tokens = false;
   std::int64_t vocab_size = 0;
 
-  std::vector<SettingInForce> settings;  // every declared key that has an effect in this run
-  std::vector<SettingWithoutEffect> without_effect;  // the values that were given and have none
+  std::vector<SettingInForce> settings;     // every declared key that has an effect in this run
+  std::vector<IdleSetting> without_effect;  // the values that were given and have none
+  std::vector<IdleSetting> planned;         // `check` alone: a run with one is refused
+  std::vector<std::string> notices;         // what a user should know, one line each
+  GridInForce grid;
 
   bool operator==(const RunConfig&) const = default;
 };

@@ -27,7 +27,10 @@ std::vector<Declaration> all_declarations() {
                             generation_keys(),
                             text_tool_keys(),
                             planned_keys(),
-                            harmless_keys()}) {
+                            harmless_keys(),
+                            check_keys(),
+                            deepspeed_keys(),
+                            accelerate_keys()}) {
     std::move(part.begin(), part.end(), std::back_inserter(joined));
   }
   return joined;
@@ -38,10 +41,9 @@ using NameIndex = std::unordered_map<std::string, const Declaration*>;
 NameIndex index_names(const std::vector<Declaration>& declarations) {
   NameIndex index;
   for (const Declaration& declaration : declarations) {
-    std::vector<std::string> names = declaration.aliases;
-    names.push_back(declaration.name);
-    for (const std::string& name : names) {
-      ZEROTH_CHECK(index.emplace(name, &declaration).second, "two settings are called {}", name);
+    for (const std::string& name : all_names(declaration)) {
+      const auto [there, added] = index.emplace(name, &declaration);
+      ZEROTH_CHECK(added || there->second == &declaration, "two settings are called {}", name);
     }
   }
   return index;
@@ -87,9 +89,17 @@ const Declaration* find_declaration(std::string_view name) {
   return found == index.end() ? nullptr : found->second;
 }
 
+std::vector<std::string> all_names(const Declaration& declaration) {
+  std::vector<std::string> names{declaration.name};
+  for (const auto* more : {&declaration.aliases, &declaration.deepspeed, &declaration.accelerate}) {
+    names.insert(names.end(), more->begin(), more->end());
+  }
+  return names;
+}
+
 bool accepts(Command command, const Declaration& declaration) noexcept {
   const bool in_run_family =
-      (bit(command) & kRunFamily) != 0 && (declaration.commands & kRunFamily) != 0;
+      (bit(command) & (kRunFamily | kCheckOnly)) != 0 && (declaration.commands & kRunFamily) != 0;
   return in_run_family || (declaration.commands & bit(command)) != 0;
 }
 

@@ -3,11 +3,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "config/document.h"
 #include "config/run_config.h"
 
 // Every setting is a declaration; parsing, errors, help, the start table and the RunConfig handed
@@ -28,6 +30,8 @@ inline constexpr CommandSet kPredictOnly = bit(Command::kPredict);
 inline constexpr CommandSet kTrainAndEval = bit(Command::kTrain) | bit(Command::kEval);
 // The commands that take everything `train` takes, so that one command line serves them all.
 inline constexpr CommandSet kRunFamily = kTrainAndEval | bit(Command::kPredict);
+// Those that speak about a run without starting it.
+inline constexpr CommandSet kCheckOnly = bit(Command::kCheck) | bit(Command::kExplain);
 
 [[nodiscard]] std::string command_name(Command command);  // as typed: "train-tokenizer"
 [[nodiscard]] std::vector<Command> all_commands();
@@ -50,6 +54,22 @@ struct Source {
   std::string text = "default";  // as shown: "command line", "ds_config.json:14", "2 x lora_rank"
 };
 
+// A value that gave way to a stronger source.
+struct Overridden {
+  Json value;
+  Source source;
+};
+
+// What is in force for one key, and what it took to decide.
+struct Setting {
+  Json value;
+  Source source;
+  std::string spelled{};  // the name it was given by
+  std::vector<Overridden> overrides{};
+  std::vector<std::string> agreeing{};  // further sources that say the same
+  std::string auto_in{};                // where "auto" left it to others; empty: nowhere
+};
+
 // The merged values of one run, by canonical name: each declared key is present (null: not set).
 class Values {
  public:
@@ -58,15 +78,21 @@ class Values {
   [[nodiscard]] Command command() const noexcept { return command_; }
 
   void put(const std::string& key, Json value, Source source) {
-    entries_[key] = {std::move(value), std::move(source)};
+    Setting& setting = settings_[key];
+    setting.value = std::move(value);
+    setting.source = std::move(source);
   }
 
+  void put(const std::string& key, Setting setting) { settings_[key] = std::move(setting); }
+
+  [[nodiscard]] const Setting& setting(const std::string& key) const { return settings_.at(key); }
+
   [[nodiscard]] const Json& operator[](const std::string& key) const {
-    return entries_.at(key).value;
+    return settings_.at(key).value;
   }
 
   [[nodiscard]] const Source& source(const std::string& key) const {
-    return entries_.at(key).source;
+    return settings_.at(key).source;
   }
 
   [[nodiscard]] bool given(const std::string& key) const;  // in some source, by the user
@@ -75,14 +101,15 @@ class Values {
     return (*this)[key] == value;
   }
 
- private:
-  struct Entry {
-    Json value;
-    Source source;
-  };
+  // Two sources of one strength differ: a problem says so, and nothing is in force.
+  void mark_conflict(const std::string& key) { conflicts_.insert(key); }
 
+  [[nodiscard]] bool in_conflict(const std::string& key) const { return conflicts_.contains(key); }
+
+ private:
   Command command_;
-  std::map<std::string, Entry> entries_;
+  std::map<std::string, Setting> settings_;
+  std::set<std::string> conflicts_;
 };
 
 // ---- declarations ----
@@ -95,8 +122,8 @@ enum class ValueType {
   kChoice,
   kList,     // of names
   kNumbers,  // a list of numbers
-  kAny,   // any value; it is only compared with `off_values`
-  kMap,   // a block whose inner names are the user's own
+  kAny,      // any value; it is only compared with `off_values`
+  kMap,      // a block whose inner names are the user's own
 };
 
 struct Range {
@@ -128,7 +155,8 @@ struct Part {
 
 enum class Status {
   kInForce,   // does what its help says
-  kPlanned,   // known, not built yet: `check` lists it, `train` refuses it, unless its value is "off"
+  kPlanned,   // known, not built yet: `check` lists it, `train` refuses it, unless its value is
+              // "off"
   kHarmless,  // known, and no result depends on it: without effect, with the reason
   kRefused,   // known, and not what Zeroth does: refused by name unless its value is "off"
 };
@@ -150,6 +178,7 @@ struct Declaration {
   std::map<std::string, std::string> refused_choices{};
   Range range{};
   Json default_value = nullptr;
+  bool repeatable = false;   // kList: may be given several times, all of them count
   bool may_be_auto = false;  // "auto" in a file: a stronger source or the default fills it
   std::string unit{};
   std::string section{};    // heading in --help
@@ -174,19 +203,28 @@ struct Declaration {
 // By canonical name, alias or path, dashes and underscores alike; nullptr where there is none.
 [[nodiscard]] const Declaration* find_declaration(std::string_view name);
 
+// The canonical name first, then aliases and paths.
+[[nodiscard]] std::vector<std::string> all_names(const Declaration& declaration);
+
 // Whether `command` may be given this key at all (it may still have no effect there).
 [[nodiscard]] bool accepts(Command command, const Declaration& declaration) noexcept;
 
-// What `text` (from a command line) means for this key, or what is wrong with it.
+// What `text` (from a command line) or `node` (from a file) means for this key, or what is wrong
+// with it. In a file a number in quotes is a text, and a text is no number.
 struct ParsedValue {
   Json value;
   std::string error;  // empty: fine. E.g. "takes an integer, not \"8.5\""
+  bool out_of_range = false;
 };
 
 [[nodiscard]] ParsedValue parse_value(const Declaration& declaration, std::string_view text);
+[[nodiscard]] ParsedValue parse_node(const Declaration& declaration, const Node& node);
 
 // "INTEGER", "sft|pt", ...: the value's place in help and messages.
 [[nodiscard]] std::string value_placeholder(const Declaration& declaration);
+
+// "at least 1 and at most 3", "above 0, or -1"; empty: any.
+[[nodiscard]] std::string range_text(const Range& range);
 
 // How a value is shown to people.
 [[nodiscard]] std::string shown(const Json& value);

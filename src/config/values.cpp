@@ -65,20 +65,6 @@ std::optional<bool> read_boolean(std::string_view text) {
   return std::nullopt;
 }
 
-std::string describe(const Range& range) {
-  std::string text;
-  if (range.min) {
-    text += fmt::format("{} {:g}", range.min_excluded ? "above" : "at least", *range.min);
-  }
-  if (range.max) {
-    text += fmt::format("{}{} {:g}",
-                        text.empty() ? "" : " and ",
-                        range.max_excluded ? "below" : "at most",
-                        *range.max);
-  }
-  return range.also ? fmt::format("{}, or {:g}", text, *range.also) : text;
-}
-
 bool within(const Range& range, double number) {
   if (range.also && number == *range.also) {
     return true;
@@ -95,7 +81,8 @@ ParsedValue in_range(const Declaration& declaration, Json value, std::string_vie
     return {.value = std::move(value), .error = ""};
   }
   return {.value = nullptr,
-          .error = fmt::format("must be {}, not {}", describe(declaration.range), text)};
+          .error = fmt::format("must be {}, not {}", range_text(declaration.range), text),
+          .out_of_range = true};
 }
 
 ParsedValue parse_integer(const Declaration& declaration, std::string_view text) {
@@ -109,16 +96,27 @@ ParsedValue parse_number(const Declaration& declaration, std::string_view text) 
                                           : wrong("a number", text);
 }
 
-ParsedValue parse_choice(const Declaration& declaration, std::string_view text) {
-  std::string word(text);
-  if (const auto synonym = declaration.synonyms.find(word); synonym != declaration.synonyms.end()) {
-    word = synonym->second;
-  }
+bool knows_choice(const Declaration& declaration, const std::string& word) {
   const auto& choices = declaration.choices;
-  if (std::find(choices.begin(), choices.end(), word) == choices.end()) {
-    return wrong("one of " + join(choices, ", "), text);
+  return std::find(choices.begin(), choices.end(), word) != choices.end() ||
+         declaration.planned_choices.contains(word) || declaration.refused_choices.contains(word);
+}
+
+ParsedValue parse_choice(const Declaration& declaration, std::string_view text) {
+  const std::string lowered = lower(text);
+  const auto synonym = declaration.synonyms.find(lowered);
+  for (const std::string& word :
+       {synonym == declaration.synonyms.end() ? std::string(text) : synonym->second, lowered}) {
+    if (knows_choice(declaration, word)) {
+      return {.value = word, .error = ""};
+    }
   }
-  return {.value = word, .error = ""};
+  for (const std::string& choice : declaration.choices) {
+    if (lower(choice) == lowered) {  // DeepSpeed's own words differ in case alone
+      return {.value = choice, .error = ""};
+    }
+  }
+  return wrong("one of " + join(declaration.choices, ", "), text);
 }
 
 ParsedValue parse_list(std::string_view text) {
@@ -131,6 +129,28 @@ ParsedValue parse_list(std::string_view text) {
     list.push_back(std::string(word));
   }
   return {.value = std::move(list), .error = ""};
+}
+
+ParsedValue parse_numbers(const Declaration& declaration, std::string_view text) {
+  std::string_view inner = trim(text);
+  if (inner.size() >= 2 && inner.front() == '[' && inner.back() == ']') {
+    inner = inner.substr(1, inner.size() - 2);
+  }
+  Json list = Json::array();
+  for (const std::string& part : split(inner, ',')) {
+    ParsedValue number = parse_number(declaration, trim(part));
+    if (!number.error.empty()) {
+      return number.out_of_range ? number : wrong("numbers separated by commas", text);
+    }
+    list.push_back(std::move(number.value));
+  }
+  return {.value = std::move(list), .error = ""};
+}
+
+ParsedValue parse_map(std::string_view text) {
+  Json map = Json::parse(text, nullptr, false);
+  return map.is_object() ? ParsedValue{.value = std::move(map), .error = ""}
+                         : wrong("a JSON object {...}", text);
 }
 
 // For keys whose values are only compared with their "off" values.
@@ -153,6 +173,20 @@ Json any_value(std::string_view text) {
 
 }  // namespace
 
+std::string range_text(const Range& range) {
+  std::string text;
+  if (range.min) {
+    text += fmt::format("{} {:g}", range.min_excluded ? "above" : "at least", *range.min);
+  }
+  if (range.max) {
+    text += fmt::format("{}{} {:g}",
+                        text.empty() ? "" : " and ",
+                        range.max_excluded ? "below" : "at most",
+                        *range.max);
+  }
+  return range.also ? fmt::format("{}, or {:g}", text, *range.also) : text;
+}
+
 ParsedValue parse_value(const Declaration& declaration, std::string_view text) {
   switch (declaration.type) {
     case ValueType::kInteger:
@@ -167,6 +201,10 @@ ParsedValue parse_value(const Declaration& declaration, std::string_view text) {
       return parse_choice(declaration, text);
     case ValueType::kList:
       return parse_list(text);
+    case ValueType::kNumbers:
+      return parse_numbers(declaration, text);
+    case ValueType::kMap:
+      return parse_map(text);
     case ValueType::kText:
       return text.empty() ? wrong("a text that is not empty", text)
                           : ParsedValue{.value = std::string(text), .error = ""};
@@ -174,6 +212,93 @@ ParsedValue parse_value(const Declaration& declaration, std::string_view text) {
       break;
   }
   return {.value = any_value(text), .error = ""};
+}
+
+namespace {
+
+bool takes_text(ValueType type) {
+  return type == ValueType::kText || type == ValueType::kChoice || type == ValueType::kList ||
+         type == ValueType::kAny;
+}
+
+const char* expected_by(const Declaration& declaration) {
+  switch (declaration.type) {
+    case ValueType::kInteger:
+      return "an integer";
+    case ValueType::kNumber:
+      return "a number";
+    case ValueType::kBoolean:
+      return "true or false";
+    case ValueType::kList:
+      return "a list of names";
+    case ValueType::kNumbers:
+      return "a list of numbers";
+    case ValueType::kMap:
+      return "a block";
+    default:
+      return "a text";
+  }
+}
+
+ParsedValue not_a(const Declaration& declaration, const Node& node) {
+  return {.value = nullptr,
+          .error = fmt::format("takes {}, not {}", expected_by(declaration), kind_name(node))};
+}
+
+ParsedValue parse_items(const Declaration& declaration, const Node& node) {
+  const bool numbers = declaration.type == ValueType::kNumbers;
+  Json list = Json::array();
+  for (const Node& item : node.items) {
+    const bool fits = item.kind == Node::Kind::kPlain ||
+                      item.kind == (numbers ? Node::Kind::kNumber : Node::Kind::kText);
+    if (!fits) {
+      return not_a(declaration, item);
+    }
+    ParsedValue value = numbers ? parse_number(declaration, item.text)
+                                : ParsedValue{.value = item.text, .error = ""};
+    if (!value.error.empty()) {
+      return value;
+    }
+    list.push_back(std::move(value.value));
+  }
+  return {.value = std::move(list), .error = ""};
+}
+
+ParsedValue parse_scalar(const Declaration& declaration, const Node& node) {
+  const ValueType type = declaration.type;
+  const bool fits =
+      node.kind == Node::Kind::kPlain || (node.kind == Node::Kind::kText && takes_text(type)) ||
+      (node.kind == Node::Kind::kBoolean &&
+       (type == ValueType::kBoolean || type == ValueType::kAny || type == ValueType::kChoice)) ||
+      (node.kind == Node::Kind::kNumber &&
+       (type == ValueType::kInteger || type == ValueType::kNumber || type == ValueType::kAny ||
+        type == ValueType::kChoice));
+  return fits ? parse_value(declaration, node.text) : not_a(declaration, node);
+}
+
+}  // namespace
+
+ParsedValue parse_node(const Declaration& declaration, const Node& node) {
+  if (declaration.may_be_auto && lower(node.text) == "auto") {
+    return {.value = "auto", .error = ""};
+  }
+  const bool any = declaration.type == ValueType::kAny;
+  switch (node.kind) {
+    case Node::Kind::kList: {
+      const bool list =
+          declaration.type == ValueType::kList || declaration.type == ValueType::kNumbers;
+      return list  ? parse_items(declaration, node)
+             : any ? ParsedValue{.value = node.items.empty() ? Json("none") : to_json(node),
+                                 .error = ""}
+                   : not_a(declaration, node);
+    }
+    case Node::Kind::kBlock:
+      return any || declaration.type == ValueType::kMap
+                 ? ParsedValue{.value = to_json(node), .error = ""}
+                 : not_a(declaration, node);
+    default:
+      return parse_scalar(declaration, node);
+  }
 }
 
 std::string value_placeholder(const Declaration& declaration) {
@@ -188,6 +313,10 @@ std::string value_placeholder(const Declaration& declaration) {
       return join(declaration.choices, "|");
     case ValueType::kList:
       return "A,B,...";
+    case ValueType::kNumbers:
+      return "X,Y,...";
+    case ValueType::kMap:
+      return "{...}";
     default:
       return "TEXT";
   }

@@ -36,7 +36,7 @@ data::LoadSettings load_settings(const config::DataSettings& settings,
 bool is_given(const config::RunConfig& config, const std::string& key) {
   return std::any_of(
       config.settings.begin(), config.settings.end(), [&](const config::SettingInForce& setting) {
-        return setting.key == key && setting.source == "command line";
+        return setting.key == key && setting.given;
       });
 }
 

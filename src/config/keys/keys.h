@@ -20,6 +20,7 @@ using Declarations = std::vector<Declaration>;
 [[nodiscard]] Declarations planned_keys();
 [[nodiscard]] Declarations harmless_keys();
 [[nodiscard]] Declarations deepspeed_keys();   // what stands in a ds_config.json alone
+[[nodiscard]] Declarations check_keys();       // --strict, --expect and their like
 [[nodiscard]] Declarations accelerate_keys();  // what stands in an Accelerate YAML alone
 
 // In a file: somebody else fills it.

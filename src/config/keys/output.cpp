@@ -77,7 +77,7 @@ Declarations output_keys() {
        .choices = {"text", "json"},
        .default_value = "text",
        .section = kOutputSection,
-       .commands = kRunFamily | bit(Command::kInitModel) | bit(Command::kTokenize) |
+       .commands = kRunFamily | kCheckOnly | bit(Command::kEnv) | bit(Command::kInitModel) | bit(Command::kTokenize) |
                    bit(Command::kTrainTokenizer),
        .help = "json: one JSON object on standard output and nothing else there",
        .field = format_field()},

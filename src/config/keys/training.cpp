@@ -89,8 +89,8 @@ std::vector<Part> optimizer_arguments(const Json& value) {
     if (word.substr(0, kMomentum.size()) != kMomentum) {
       throw Error(ErrorKind::kConfig, fmt::format("takes momentum=VALUE, not \"{}\"", part));
     }
-    const ParsedValue parsed = parse_value(*find_declaration("sgd_momentum"),
-                                           word.substr(kMomentum.size()));
+    const ParsedValue parsed =
+        parse_value(*find_declaration("sgd_momentum"), word.substr(kMomentum.size()));
     if (!parsed.error.empty()) {
       throw Error(ErrorKind::kConfig, "momentum " + parsed.error);
     }
@@ -115,7 +115,8 @@ Declarations batch_keys() {
        .field = field(&RunConfig::batch, &BatchSettings::micro_batch_rows)},
       {.name = "gradient_accumulation_steps",
        .deepspeed = {"gradient_accumulation_steps"},
-       .accelerate = {"deepspeed_config.gradient_accumulation_steps", "gradient_accumulation_steps"},
+       .accelerate = {"deepspeed_config.gradient_accumulation_steps",
+                      "gradient_accumulation_steps"},
        .type = ValueType::kInteger,
        .range = kRowCount,
        .default_value = 1,
@@ -134,7 +135,8 @@ Declarations batch_keys() {
        .unit = "rows",
        .section = kBatchSection,
        .commands = kTrainOnly,
-       .help = "rows of one update over all ranks: micro-batch x accumulation x data-parallel ranks"},
+       .help =
+           "rows of one update over all ranks: micro-batch x accumulation x data-parallel ranks"},
       {.name = "per_device_eval_batch_size",
        .aliases = {"eval_batch_size"},
        .type = ValueType::kInteger,
@@ -200,7 +202,8 @@ Declarations optimizer_keys() {
        .type = ValueType::kChoice,
        .choices = choices_of<OptimizerKind>(),
        .synonyms = {{"adamw", "adamw_torch"},
-                    {"adam", "adamw_torch"},  // as in DeepSpeed: adam_w_mode is on unless switched off
+                    {"adam",
+                     "adamw_torch"},  // as in DeepSpeed: adam_w_mode is on unless switched off
                     {"adamw_torch_fused", "adamw_torch"},
                     {"adamw_hf", "adamw_torch"}},
        .planned_choices = {{"lion", kOptimizersToCome},
@@ -290,7 +293,7 @@ Declarations optimizer_keys() {
        .without_effect = only_with_sgd,
        .field = field(&RunConfig::optimizer, &OptimizerSettings::momentum)},
       {.name = "max_grad_norm",
-              .deepspeed = {"gradient_clipping"},
+       .deepspeed = {"gradient_clipping"},
        .accelerate = {"deepspeed_config.gradient_clipping"},
        .type = ValueType::kNumber,
        .range = kNotNegative,

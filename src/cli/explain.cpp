@@ -1,0 +1,29 @@
+#include "config/explain.h"
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "config/resolve.h"
+#include <fmt/format.h>
+
+namespace zeroth::cli {
+
+int run_explain(Arguments arguments) {
+  if (arguments.empty() || arguments.front().starts_with("--")) {
+    throw Error(
+        ErrorKind::kUsage,
+        "zeroth explain takes a key first\n  E.g. zeroth explain gradient_accumulation_steps");
+  }
+  const config::Declaration& key = config::key_to_explain(arguments.front());
+  const config::Resolution resolution = config::resolve_all(
+      config::Command::kExplain, arguments.subspan(1), config::process_environment());
+  const std::string text = resolution.config.json_output
+                               ? config::explanation_json(key, resolution).dump()
+                               : config::explanation(key, resolution);
+  std::fputs((text + "\n").c_str(), stdout);
+  return 0;
+}
+
+}  // namespace zeroth::cli

@@ -1,0 +1,181 @@
+#include "config/read_files.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include <fmt/format.h>
+
+namespace zeroth::config {
+namespace {
+
+SourceKind strength_of(Dialect dialect) {
+  return dialect == Dialect::kRecipe ? SourceKind::kRecipe : SourceKind::kFile;
+}
+
+// Walks one document down to its leaves.
+class Walk {
+ public:
+  Walk(Dialect dialect, const std::string& file, Gathered& gathered, Problems& problems)
+      : dialect_(dialect), file_(file), gathered_(gathered), problems_(problems) {}
+
+  void block(const Node& node, const std::string& prefix) {
+    for (const Member& member : node.members) {
+      const std::string path = prefix.empty() ? member.key : prefix + "." + member.key;
+      visit(path, member);
+    }
+  }
+
+ private:
+  void visit(const std::string& path, const Member& member) {
+    const Node& value = member.value;
+    const bool inner = value.kind == Node::Kind::kBlock && !value.members.empty();
+    if (member.key.substr(0, 1) == "_") {
+      settle(path, member, Outcome::kWithoutEffect, "a key that begins with _ is a comment");
+    } else if (const Declaration* key = find_in(dialect_, path)) {
+      known(*key, path, member);
+    } else if (is_block(dialect_, path)) {
+      in_block(path, member, inner);
+    } else {
+      problems_.add(unknown_key(dialect_, path, at(member.line)));
+      settle(path, member, Outcome::kRefused, "unknown key");
+    }
+  }
+
+  void in_block(const std::string& path, const Member& member, bool inner) {
+    const Node& value = member.value;
+    if (inner) {
+      block(value, path);
+    } else if (value.kind == Node::Kind::kBlock || value.kind == Node::Kind::kNull ||
+               (value.kind == Node::Kind::kList && value.items.empty())) {
+      settle(path, member, Outcome::kWithoutEffect, "an empty block says nothing");
+    } else {
+      problems_.add(
+          {.kind = ProblemKind::kType,
+           .key = path,
+           .message = fmt::format(
+               "{}: {} takes a block of keys, not {}", at(member.line), path, kind_name(value)),
+           .sources = {at(member.line)}});
+      settle(path, member, Outcome::kRefused, "wrong type");
+    }
+  }
+
+  void known(const Declaration& key, const std::string& path, const Member& member) {
+    const Node& value = member.value;
+    if (value.kind == Node::Kind::kNull) {
+      settle(path, member, Outcome::kWithoutEffect, "null gives no value");
+      return;
+    }
+    const bool inline_file = key.name == "deepspeed" && value.kind == Node::Kind::kBlock;
+    if (inline_file) {
+      gather(value, Dialect::kDeepSpeed, file_, gathered_, problems_);
+      return;
+    }
+    const ParsedValue parsed = parse_node(key, value);
+    if (!parsed.error.empty()) {
+      problems_.add({.kind = parsed.out_of_range ? ProblemKind::kRange : ProblemKind::kType,
+                     .key = key.name,
+                     .message = fmt::format("{}: {} {}", at(member.line), path, parsed.error),
+                     .sources = {at(member.line)}});
+      settle(path, member, Outcome::kRefused, parsed.error);
+      return;
+    }
+    give(gathered_, key, parsed.value, {strength_of(dialect_), at(member.line)}, path, problems_);
+  }
+
+  // Enters a leaf, or every leaf of a block, with its outcome.
+  void settle(const std::string& path,
+              const Member& member,
+              Outcome outcome,
+              const std::string& note) {
+    const Node& value = member.value;
+    if (value.kind == Node::Kind::kBlock && !value.members.empty()) {
+      for (const Member& inner : value.members) {
+        settle(path + "." + inner.key, inner, outcome, note);
+      }
+      return;
+    }
+    gathered_.account.push_back({.path = path,
+                                 .value = to_json(value),
+                                 .source = at(member.line),
+                                 .outcome = outcome,
+                                 .note = note});
+  }
+
+  [[nodiscard]] std::string at(std::size_t line) const { return fmt::format("{}:{}", file_, line); }
+
+  Dialect dialect_;
+  const std::string& file_;
+  Gathered& gathered_;
+  Problems& problems_;
+};
+
+// The file that the strongest source names, e.g. for --deepspeed.
+const Given* strongest(const Gathered& gathered, const std::string& key) {
+  const Given* best = nullptr;
+  for (const Given& given : gathered.given) {
+    if (given.key->name == key && (best == nullptr || given.source.kind > best->source.kind)) {
+      best = &given;
+    }
+  }
+  return best;
+}
+
+void gather_file(const std::string& file,
+                 const std::string& what,
+                 Dialect dialect,
+                 Gathered& gathered,
+                 Problems& problems) {
+  try {
+    const Node document = read_document(file, what, problems);
+    gather(document, dialect, file, gathered, problems);
+  } catch (const Error& error) {
+    problems.add(
+        {.kind = ProblemKind::kFile, .key = "", .message = error.what(), .sources = {file}});
+  }
+}
+
+bool is_off(const Given& given) {
+  return given.value == "none" || given.value == "None" || given.value == "null";
+}
+
+void gather_deepspeed(const std::string& text, Gathered& gathered, Problems& problems) {
+  if (text.find_first_not_of(" \t\r\n") != std::string::npos &&
+      text[text.find_first_not_of(" \t\r\n")] == '{') {
+    const std::string name = "--deepspeed";
+    try {
+      gather(read_json(text, name, problems), Dialect::kDeepSpeed, name, gathered, problems);
+    } catch (const Error& error) {
+      problems.add({.kind = ProblemKind::kFile, .key = "deepspeed", .message = error.what()});
+    }
+    return;
+  }
+  gather_file(text, "ds config", Dialect::kDeepSpeed, gathered, problems);
+}
+
+}  // namespace
+
+void gather(const Node& document,
+            Dialect dialect,
+            const std::string& file,
+            Gathered& gathered,
+            Problems& problems) {
+  Walk(dialect, file, gathered, problems).block(document, "");
+}
+
+void gather_files(const std::string& recipe, Gathered& gathered, Problems& problems) {
+  if (!recipe.empty()) {
+    gather_file(recipe, "recipe", Dialect::kRecipe, gathered, problems);
+  }
+  const Given* accelerate = strongest(gathered, "accelerate_config");
+  if (accelerate != nullptr && !is_off(*accelerate)) {
+    const std::string file = accelerate->value.get<std::string>();
+    gather_file(file, "Accelerate config", Dialect::kAccelerate, gathered, problems);
+  }
+  const Given* deepspeed = strongest(gathered, "deepspeed");
+  if (deepspeed != nullptr && !is_off(*deepspeed)) {
+    const std::string file = deepspeed->value.get<std::string>();
+    gather_deepspeed(file, gathered, problems);
+  }
+}
+
+}  // namespace zeroth::config

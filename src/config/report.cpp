@@ -1,0 +1,194 @@
+#include "config/report.h"
+
+#include <vector>
+
+#include "base/text.h"
+#include "config/schema.h"
+#include <fmt/format.h>
+
+namespace zeroth::config {
+namespace {
+
+std::string source_of(const SettingInForce& setting) {
+  std::string text = setting.source;
+  if (!setting.auto_in.empty()) {
+    text = setting.given ? fmt::format("{}; auto in {}", text, setting.auto_in)
+                         : fmt::format("auto in {}, filled from {}", setting.auto_in, text);
+  }
+  for (const WeakerValue& weaker : setting.overrides) {
+    text += fmt::format(", overrides {}: {}", weaker.source, shown(weaker.value));
+  }
+  for (const std::string& source : setting.agreeing) {
+    text += fmt::format(", {} agrees", source);
+  }
+  return text;
+}
+
+std::string idle_lines(const std::string& title, const std::vector<IdleSetting>& settings) {
+  std::string text;
+  for (const IdleSetting& setting : settings) {
+    text += fmt::format(
+        "\n  {} {}: {} ({})", setting.key, shown(setting.value), setting.why, setting.source);
+  }
+  return text.empty() ? "" : "\n" + title + text;
+}
+
+Json idle_list(const std::vector<IdleSetting>& settings, bool with_why) {
+  Json list = Json::array();
+  for (const IdleSetting& setting : settings) {
+    Json entry{{"key", setting.key}, {"value", setting.value}, {"source", setting.source}};
+    if (with_why) {
+      entry["why"] = setting.why;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json settings_list(const RunConfig& config) {
+  Json list = Json::array();
+  for (const SettingInForce& setting : config.settings) {
+    Json overrides = Json::array();
+    for (const WeakerValue& weaker : setting.overrides) {
+      overrides.push_back({{"value", weaker.value}, {"source", weaker.source}});
+    }
+    Json entry{{"key", setting.key},
+               {"value", setting.value},
+               {"source", setting.source},
+               {"overrides", std::move(overrides)}};
+    if (!setting.agreeing.empty()) {
+      entry["agreeing"] = setting.agreeing;
+    }
+    if (!setting.auto_in.empty()) {
+      entry["auto_in"] = setting.auto_in;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json errors_list(const Problems& problems) {
+  Json list = Json::array();
+  for (const Problem& problem : problems.all()) {
+    list.push_back({{"kind", name_of(problem.kind)},
+                    {"key", problem.key},
+                    {"message", problem.message},
+                    {"sources", problem.sources}});
+  }
+  return list;
+}
+
+Json account_list(const std::vector<Written>& account) {
+  Json list = Json::array();
+  for (const Written& written : account) {
+    list.push_back({{"key", written.path},
+                    {"value", written.value},
+                    {"source", written.source},
+                    {"outcome", name_of(written.outcome)},
+                    {"note", written.note},
+                    {"leaves", written.num_leaves}});
+  }
+  return list;
+}
+
+const SettingInForce* find(const RunConfig& config, const std::string& key) {
+  for (const SettingInForce& setting : config.settings) {
+    if (setting.key == key) {
+      return &setting;
+    }
+  }
+  return nullptr;
+}
+
+Json value_of(const RunConfig& config, const std::string& key) {
+  const SettingInForce* setting = find(config, key);
+  return setting == nullptr ? Json() : setting->value;
+}
+
+// Updates are known without the data where max_steps gives them.
+Json total_updates(const RunConfig& config) {
+  return config.schedule.max_steps > 0 ? Json(config.schedule.max_steps) : Json();
+}
+
+}  // namespace
+
+std::string batch_line(const RunConfig& config) {
+  const BatchSettings& batch = config.batch;
+  const std::string divided = config.grid.dp == config.grid.world_size
+                                  ? ""
+                                  : fmt::format("; dp {} = world size {} / (tp {} x sp {})",
+                                                config.grid.dp,
+                                                config.grid.world_size,
+                                                config.grid.tp,
+                                                config.grid.sp);
+  return fmt::format(
+      "global batch {} = {} x {} x {} (micro-batch x accumulation x data-parallel "
+      "ranks{})\nworld size {} ({})",
+      batch.micro_batch_rows * batch.accumulation * config.grid.dp,
+      batch.micro_batch_rows,
+      batch.accumulation,
+      config.grid.dp,
+      divided,
+      config.grid.world_size,
+      config.grid.source);
+}
+
+std::string start_table(const RunConfig& config) {
+  std::string table = "settings in force (set, or not the default)";
+  for (const SettingInForce& setting : config.settings) {
+    if (setting.in_table) {
+      table += fmt::format("\n  {} {} ({})", setting.key, shown(setting.value), source_of(setting));
+    }
+  }
+  table += idle_lines("settings without effect, and why", config.without_effect);
+  table += idle_lines("settings that are planned: known, not built yet", config.planned);
+  if (config.command == Command::kTrain) {
+    table += "\n" + batch_line(config);
+  }
+  for (const std::string& notice : config.notices) {
+    table += "\nnotice: " + notice;
+  }
+  return table;
+}
+
+Json check_report(const Resolution& resolution) {
+  const RunConfig& config = resolution.config;
+  const GridInForce& grid = config.grid;
+  return {{"ok", resolution.problems.empty()},
+          {"settings", settings_list(config)},
+          {"without_effect", idle_list(config.without_effect, true)},
+          {"planned", idle_list(config.planned, true)},
+          {"errors", errors_list(resolution.problems)},
+          {"grid",
+           {{"world_size", grid.world_size},
+            {"dp", grid.dp},
+            {"pp", grid.pp},
+            {"tp", grid.tp},
+            {"sp", grid.sp},
+            {"source", grid.source}}},
+          {"batch",
+           {{"train_batch_size", value_of(config, "train_batch_size")},
+            {"micro_batch_size", value_of(config, "per_device_train_batch_size")},
+            {"gradient_accumulation_steps", value_of(config, "gradient_accumulation_steps")},
+            {"updates_per_epoch", nullptr},
+            {"total_updates", total_updates(config)}}},
+          {"learning_rate", nullptr},
+          {"notices", config.notices},
+          {"account", account_list(resolution.account)}};
+}
+
+Json effective_config(const RunConfig& config) {
+  Json recipe = Json::object();
+  Json sources = Json::object();
+  for (const SettingInForce& setting : config.settings) {
+    if (!setting.value.is_null() && setting.key != "strict" && setting.key != "expect" &&
+        setting.key != "deepspeed" && setting.key != "accelerate_config") {
+      recipe[setting.key] = setting.value;
+      sources[setting.key] = source_of(setting);
+    }
+  }
+  recipe["_sources"] = std::move(sources);
+  return recipe;
+}
+
+}  // namespace zeroth::config
