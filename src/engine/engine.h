@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "arithmetic/schedule.h"
 #include "comm/make.h"
 #include "memory/tally.h"
 #include "models/unit.h"
 #include "optim/optimizer.h"
-#include "optim/schedule.h"
 #include "zero/unit_state.h"
 
 #include <ATen/core/Tensor.h>
@@ -22,7 +22,7 @@ struct EngineOptions {
   at::ScalarType dtype = at::kFloat;
   std::int64_t accumulation_steps = 1;  // micro-steps of an update
   double max_grad_norm = 1.0;           // 0: no clipping
-  optim::Schedule schedule;
+  arithmetic::Schedule schedule;
   std::uint64_t seed = 42;  // of dropout
 };
 

@@ -2,7 +2,6 @@
 
 #include "optim/norm.h"
 #include "optim/optimizer.h"
-#include "optim/schedule.h"
 #include <gtest/gtest.h>
 
 namespace zeroth::optim {
@@ -89,33 +88,6 @@ TEST(N24, ClippingScalesTheNormToTheLimit) {
   EXPECT_NEAR(5.0 * clip_factor(5.0, 1.0), 1.0, 1e-6);
   EXPECT_EQ(clip_factor(0.5, 1.0), 1.0);
   EXPECT_EQ(clip_factor(100.0, 0.0), 1.0);
-}
-
-TEST(N10, WarmUpCountsUpdates) {
-  const Schedule schedule{
-      .kind = ScheduleKind::kLinear, .peak = 1e-3, .warmup_updates = 100, .total_updates = 1000};
-  EXPECT_DOUBLE_EQ(schedule.at(25), 2.5e-4);
-}
-
-TEST(N11, CosineReachesHalfInTheMiddleAndZeroAtTheEnd) {
-  const Schedule schedule{.kind = ScheduleKind::kCosine, .peak = 1.0, .total_updates = 50};
-  EXPECT_NEAR(schedule.at(25), 0.5, 1e-12);
-  EXPECT_NEAR(schedule.at(50), 0.0, 1e-12);
-}
-
-TEST(N12, TheFirstUpdateOfAWarmUpHasRateZero) {
-  const Schedule schedule{
-      .kind = ScheduleKind::kLinear, .peak = 1e-3, .warmup_updates = 10, .total_updates = 100};
-  EXPECT_EQ(schedule.at(0), 0.0);
-  EXPECT_DOUBLE_EQ(schedule.at(1), 1e-4);
-  EXPECT_DOUBLE_EQ(schedule.at(2), 2e-4);
-}
-
-TEST(Schedule, ConstantIgnoresWarmUpAndConstantWithWarmupDoesNot) {
-  EXPECT_EQ((Schedule{.kind = ScheduleKind::kConstant, .peak = 2, .warmup_updates = 5}.at(0)), 2.0);
-  EXPECT_EQ(
-      (Schedule{.kind = ScheduleKind::kConstantWithWarmup, .peak = 2, .warmup_updates = 4}.at(1)),
-      0.5);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ std::string next_command(const config::RunConfig& config) {
 }
 
 std::string after_warmup(const train::TrainPlan& plan) {
-  const optim::Schedule& schedule = plan.schedule;
+  const arithmetic::Schedule& schedule = plan.schedule;
   if (schedule.warmup_updates >= plan.total_updates) {
     return fmt::format("the warm-up of {} never ends: {:.3e} is not reached",
                        schedule.warmup_updates,
@@ -141,7 +141,10 @@ std::string plan_lines(const config::RunConfig& config, const train::TrainPlan& 
       partial,
       plan.total_updates,
       epochs,
-      config.schedule.max_steps > 0 ? ", by max_steps" : "",
+      config.schedule.max_steps > 0 ? fmt::format(", by max_steps; num_train_epochs {} would be {}",
+                                                  config.schedule.num_train_epochs,
+                                                  plan.updates_by_epochs)
+                                    : "",
       plan.schedule.at(0),
       after_warmup(plan),
       plan.schedule.at(plan.total_updates / 2),

@@ -91,8 +91,8 @@ engine::StepReport train_window(engine::Engine& engine,
   return report;
 }
 
-optim::Schedule constant_rate(double rate) {
-  return {.kind = optim::ScheduleKind::kConstant, .peak = rate};
+arithmetic::Schedule constant_rate(double rate) {
+  return {.kind = arithmetic::ScheduleKind::kConstant, .peak = rate};
 }
 
 }  // namespace zeroth::parity

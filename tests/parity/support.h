@@ -61,6 +61,6 @@ struct TraineeOptions {
 engine::StepReport train_window(engine::Engine& engine,
                                 const std::vector<models::TokenBatch>& micro_batches);
 
-[[nodiscard]] optim::Schedule constant_rate(double rate);
+[[nodiscard]] arithmetic::Schedule constant_rate(double rate);
 
 }  // namespace zeroth::parity
