@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cctype>
+
+#include "config/keys/deepspeed.h"
+
+namespace zeroth::config::deepspeed {
+namespace {
+
+constexpr auto kNoCompression = "optimizers with compressed gradients are refused";
+constexpr auto kNoMuon = "Muon is refused";
+
+// The optimizer that was asked for, built or not, in lower case.
+bool optimizer_is(const Values& values, std::string_view name) {
+  const Json& value = values["optim"];
+  if (!value.is_string()) {
+    return false;
+  }
+  std::string word = value.get<std::string>();
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return word == name;
+}
+
+std::optional<std::string> only_with_adamw(const Values& values) {
+  return optimizer_is(values, "adamw_torch") ? std::nullopt
+                                             : std::optional<std::string>("optim is not AdamW");
+}
+
+std::optional<std::string> only_with_sgd(const Values& values) {
+  return optimizer_is(values, "sgd") ? std::nullopt
+                                     : std::optional<std::string>("optim is not SGD");
+}
+
+std::optional<std::string> only_with_lamb(const Values& values) {
+  return optimizer_is(values, "lamb") ? std::nullopt
+                                      : std::optional<std::string>("optim is not LAMB");
+}
+
+std::optional<std::string> decoupled_already(const Values& values) {
+  if (values.is("optimizer.params.adam_w_mode", true)) {
+    return "that is what AdamW here is";
+  }
+  return only_with_adamw(values);
+}
+
+Declarations adam_keys() {
+  return {
+      harmless(key("optimizer.params.torch_adam", boolean(), false, "use PyTorch's own Adam"),
+               "there is one AdamW, and it computes what PyTorch's does"),
+      planned(key("optimizer.params.adam_w_mode",
+                  boolean(),
+                  true,
+                  "decay weights apart from the gradient: AdamW, not Adam with L2"),
+              {},
+              "Adam that adds the decay to the gradient is not built yet",
+              decoupled_already),
+      planned(key("optimizer.params.bias_correction",
+                  boolean(),
+                  true,
+                  "make up for moments that start at zero"),
+              {true},
+              "moments are always corrected for their start at zero",
+              [](const Values& values) {
+                return only_with_lamb(values) ? only_with_adamw(values) : std::nullopt;
+              }),
+      harmless(key("optimizer.params.fp32_optimizer_states",
+                   boolean(),
+                   true,
+                   "keep moments in fp32 whatever the weights' type"),
+               "moments are fp32 in every mode"),
+      refused(key("optimizer.params.amsgrad", boolean(), false, "AdamW with a maximum of moments"),
+              {false},
+              "a third moment is not kept; leave it out"),
+      refused(key("optimizer.params.max_grad_norm", number(), nullptr, "clip the gradient norm"),
+              {},
+              "DeepSpeed does not take it there either; write gradient_clipping, at the top"),
+      planned(key("optimizer.params.nesterov", boolean(), false, "SGD looks a step ahead"),
+              {false},
+              "SGD has plain momentum so far",
+              only_with_sgd),
+      harmless(key("optimizer.legacy_fusion",
+                   boolean(),
+                   false,
+                   "hand parameters to the fused optimizer one by one"),
+               "the optimizer goes over flat shards in one pass"),
+  };
+}
+
+Declarations lamb_keys() {
+  constexpr auto kToCome = "LAMB is not built yet; AdamW is";
+  return {
+      planned(key("optimizer.params.max_coeff",
+                  number(kPositive),
+                  10.0,
+                  "upper bound of LAMB's factor for a parameter"),
+              {},
+              kToCome,
+              only_with_lamb),
+      planned(key("optimizer.params.min_coeff",
+                  number(kPositive),
+                  0.01,
+                  "lower bound of LAMB's factor for a parameter"),
+              {},
+              kToCome,
+              only_with_lamb),
+  };
+}
+
+Declarations compressed_keys() {
+  return {
+      detail(key("optimizer.params.freeze_step",
+                 integer(kNotNegative, "updates"),
+                 100000,
+                 "updates before compression starts"),
+             kNoCompression),
+      detail(key("optimizer.params.cuda_aware", boolean(), false, "MPI may read a GPU's memory"),
+             kNoCompression),
+      detail(key("optimizer.params.comm_backend_name",
+                 one_of({"nccl", "mpi", "hccl"}),
+                 "nccl",
+                 "library that carries compressed gradients"),
+             kNoCompression),
+      detail(key("optimizer.params.var_freeze_step",
+                 integer(kNotNegative, "updates"),
+                 100000,
+                 "updates before 0/1 Adam keeps its second moment"),
+             kNoCompression),
+      detail(key("optimizer.params.var_update_scaler",
+                 integer(kAtLeastOne),
+                 16,
+                 "how seldom 0/1 Adam renews its second moment"),
+             kNoCompression),
+      detail(key("optimizer.params.local_step_scaler",
+                 integer(kAtLeastOne),
+                 32678,
+                 "how fast 0/1 Adam's local steps grow"),
+             kNoCompression),
+      detail(key("optimizer.params.local_step_clipper",
+                 integer(kAtLeastOne),
+                 16,
+                 "most local steps of 0/1 Adam"),
+             kNoCompression),
+      detail(key("optimizer.params.coeff_beta",
+                 number(kShare),
+                 0.9,
+                 "how slowly 1-bit LAMB's factors change while it warms up"),
+             kNoCompression),
+      detail(key("optimizer.params.factor_max",
+                 number(kPositive),
+                 4.0,
+                 "upper bound of 1-bit LAMB's correction"),
+             kNoCompression),
+      detail(key("optimizer.params.factor_min",
+                 number(kPositive),
+                 0.5,
+                 "lower bound of 1-bit LAMB's correction"),
+             kNoCompression),
+      detail(key("optimizer.params.factor_threshold",
+                 number(kPositive),
+                 0.1,
+                 "largest change of 1-bit LAMB's correction in an update"),
+             kNoCompression),
+  };
+}
+
+Declarations muon_keys() {
+  return {
+      detail(key("optimizer.params.muon_lr",
+                 number(),
+                 nullptr,
+                 "learning rate of the matrices that Muon trains"),
+             kNoMuon),
+      detail(key("optimizer.params.adam_lr",
+                 number(),
+                 nullptr,
+                 "learning rate of what Muon leaves to Adam"),
+             kNoMuon),
+      detail(
+          key("optimizer.params.ns_method", text(), "gram", "how Muon makes a matrix orthogonal"),
+          kNoMuon),
+  };
+}
+
+}  // namespace
+
+Declarations optimizer_parameters() {
+  Declarations keys = adam_keys();
+  for (Declarations more : {lamb_keys(), compressed_keys(), muon_keys()}) {
+    keys.insert(keys.end(), more.begin(), more.end());
+  }
+  return keys;
+}
+
+}  // namespace zeroth::config::deepspeed

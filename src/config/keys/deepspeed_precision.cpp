@@ -1,0 +1,218 @@
+#include "config/keys/deepspeed.h"
+
+namespace zeroth::config::deepspeed {
+namespace {
+
+constexpr auto kFp16 = "fp16";
+constexpr auto kFp16ToCome = "fp16 is not built yet; write bf16.enabled instead";
+constexpr auto kWideMaster = "master weights, sums and moments are fp32 here; leave it out";
+constexpr auto kNoApex = "Apex is not used here";
+constexpr auto kFp32Sums = "gradients are summed in fp32, on each rank and between ranks";
+
+std::map<std::string, std::string> number_types() {
+  return {{"float32", "fp32"}, {"float16", "fp16"}, {"bfloat16", "bf16"}};
+}
+
+Declaration number_type(std::string path, std::string help) {
+  return spelt(key(std::move(path), one_of({"fp32", "fp16", "bf16"}), nullptr, std::move(help)),
+               number_types());
+}
+
+Declarations fp16_keys() {
+  const Condition in_fp16 = only_when_on(kFp16);
+  return {
+      harmless(key("fp16.auto_cast", boolean(), false, "cast a model's inputs to fp16"),
+               "a model's inputs are token ids: they have nothing to cast"),
+      planned(key("fp16.loss_scale", number(), 0, "fixed factor of the loss; 0: it adapts"),
+              {},
+              kFp16ToCome,
+              in_fp16),
+      planned(key("fp16.initial_scale_power",
+                  integer({.min = 0, .max = 127}),
+                  16,
+                  "the first factor of the loss is 2 to this power"),
+              {},
+              kFp16ToCome,
+              in_fp16),
+      planned(key("fp16.loss_scale_window",
+                  integer(kAtLeastOne, "updates"),
+                  1000,
+                  "updates without overflow after which the factor doubles"),
+              {},
+              kFp16ToCome,
+              in_fp16),
+      planned(key("fp16.hysteresis",
+                  integer(kAtLeastOne, "updates"),
+                  2,
+                  "overflows before the factor is halved"),
+              {},
+              kFp16ToCome,
+              in_fp16),
+      planned(key("fp16.consecutive_hysteresis",
+                  boolean(),
+                  false,
+                  "each update without overflow forgives the ones before"),
+              {},
+              kFp16ToCome,
+              in_fp16),
+      planned(key("fp16.min_loss_scale", number(kPositive), 1, "the factor falls no lower"),
+              {},
+              kFp16ToCome,
+              in_fp16),
+      refused(key("fp16.fp16_master_weights_and_grads",
+                  boolean(),
+                  false,
+                  "keep master weights and gradients in fp16"),
+              {false},
+              kWideMaster,
+              in_fp16),
+      harmless(key("fp16.opt_level",
+                   one_of({"o0", "o1", "o2", "o3"}),
+                   nullptr,
+                   "a word of Apex's that strayed into this block"),
+               "DeepSpeed knows it in the amp block alone, and fp16 has one mode here",
+               in_fp16),
+  };
+}
+
+// Some files carry fp16's keys over to bf16.
+Declaration carried_over(const std::string& word, Takes takes, std::string help, std::string why) {
+  return harmless(
+      also(key("bf16." + word, std::move(takes), nullptr, std::move(help)), {"bfloat16." + word}),
+      std::move(why));
+}
+
+Declaration bf16_key(const std::string& word, bool default_value, std::string help) {
+  return also(key("bf16." + word, boolean(), default_value, std::move(help)), {"bfloat16." + word});
+}
+
+Declarations bf16_keys() {
+  const Condition in_bf16 = only_when_on("bf16");
+  return {
+      harmless(bf16_key("immediate_grad_update",
+                        false,
+                        "add each gradient to its fp32 sum as soon as it is there"),
+               "a unit's gradients go into their fp32 sums right after its backward, either way"),
+      planned(bf16_key("check_grad_overflow", true, "skip updates whose gradients overflowed"),
+              {true},
+              "an update with a gradient that is not finite is always skipped",
+              in_bf16),
+      refused(
+          bf16_key(
+              "bf16_master_weights_and_grads", false, "keep master weights and gradients in bf16"),
+          {false},
+          kWideMaster,
+          in_bf16),
+      refused(bf16_key("bf16_optimizer_states", false, "keep moments in bf16"),
+              {false},
+              kWideMaster,
+              in_bf16),
+      carried_over("loss_scale",
+                   number(),
+                   "fixed factor of the loss, as in fp16",
+                   "bf16 has the range of fp32: its loss is not scaled"),
+      carried_over("initial_scale_power",
+                   integer({.min = 0, .max = 127}),
+                   "first factor of the loss, as in fp16",
+                   "bf16 needs no loss scale, so there is no first one"),
+      carried_over("loss_scale_window",
+                   integer(kAtLeastOne, "updates"),
+                   "updates until the factor doubles, as in fp16",
+                   "bf16 needs no loss scale, so there is none to raise"),
+      carried_over("hysteresis",
+                   integer(kAtLeastOne, "updates"),
+                   "overflows until the factor is halved, as in fp16",
+                   "bf16 needs no loss scale, so there is none to lower"),
+      carried_over("min_loss_scale",
+                   number(kPositive),
+                   "the factor's lower bound, as in fp16",
+                   "bf16 needs no loss scale, so there is none to bound"),
+  };
+}
+
+Declarations apex_keys() {
+  return {
+      refused(or_auto(key("amp.enabled", boolean(), false, "mixed precision by Apex")),
+              {false},
+              "Apex is not used; write bf16.enabled"),
+      detail(or_auto(key("amp.opt_level",
+                         one_of({"o0", "o1", "o2", "o3"}),
+                         nullptr,
+                         "how much of the model computes in fp16")),
+             kNoApex),
+      detail(key("amp.loss_scale",
+                 several_types(),
+                 nullptr,
+                 "Apex's factor of the loss, a number or \"dynamic\""),
+             kNoApex),
+      detail(key("amp.min_loss_scale", number(), nullptr, "lower bound of Apex's factor"), kNoApex),
+      detail(key("amp.max_loss_scale", number(), nullptr, "upper bound of Apex's factor"), kNoApex),
+      detail(key("amp.master_weights", boolean(), nullptr, "Apex keeps fp32 weights beside fp16"),
+             kNoApex),
+      detail(key("amp.keep_batchnorm_fp32", boolean(), nullptr, "Apex leaves batch norms in fp32"),
+             kNoApex),
+      detail(key("amp.cast_model_type", text(), nullptr, "type Apex casts the model to"), kNoApex),
+      detail(key("amp.cast_model_outputs", text(), nullptr, "type Apex casts the outputs to"),
+             kNoApex),
+      detail(key("amp.patch_torch_functions", boolean(), nullptr, "Apex patches PyTorch"), kNoApex),
+      detail(key("amp.num_losses", integer(kAtLeastOne), nullptr, "losses that Apex scales"),
+             kNoApex),
+      detail(key("amp.verbosity", integer(), nullptr, "how much Apex prints"), kNoApex),
+      refused(key("torch_autocast.enabled", boolean(), false, "mixed precision by torch.autocast"),
+              {false},
+              "operations choose no types of their own here; write bf16.enabled"),
+      detail(number_type("torch_autocast.dtype", "type of torch.autocast"),
+             "there is no autocast here"),
+      detail(key("torch_autocast.lower_precision_safe_modules",
+                 names(),
+                 nullptr,
+                 "modules that torch.autocast may run in 16 bits"),
+             "there is no autocast here"),
+  };
+}
+
+std::vector<Part> mode_of(const Json& value) {
+  return {{"bf16", value == "bf16"}, {kFp16, value == "fp16"}};
+}
+
+std::optional<std::string> only_with_sequence_ranks(const Values& values) {
+  if (values.is("sequence_parallel_size", 1)) {
+    return "sequence_parallel_size is 1: no rank shares its rows";
+  }
+  return std::nullopt;
+}
+
+Declarations type_keys() {
+  return {
+      planned(number_type("data_types.grad_accum_dtype", "type in which gradients are added up"),
+              {"fp32"},
+              kFp32Sums),
+      stands_for(number_type("data_types.param_dtype",
+                             "type in which the model computes; bf16.enabled says the same"),
+                 mode_of),
+      refused(number_type("data_types.buffer_dtype", "type of what a model keeps but never trains"),
+              {"fp32"},
+              "angles of positions lose their meaning in 16 bits and stay fp32; leave it out"),
+      planned(number_type("communication_data_type", "type of gradients on their way"),
+              {"fp32"},
+              kFp32Sums),
+      planned(also(number_type("seq_parallel_communication_data_type",
+                               "type of gradients on their way between ranks that share a row"),
+                   {"seq_parallel_comm_data_type"}),
+              {"fp32"},
+              kFp32Sums,
+              only_with_sequence_ranks),
+  };
+}
+
+}  // namespace
+
+Declarations precision_keys() {
+  Declarations keys = fp16_keys();
+  for (Declarations more : {bf16_keys(), apex_keys(), type_keys()}) {
+    keys.insert(keys.end(), more.begin(), more.end());
+  }
+  return keys;
+}
+
+}  // namespace zeroth::config::deepspeed
