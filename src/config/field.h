@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -45,9 +46,34 @@ struct Names<OptimizerKind> {
   static constexpr std::array kNames{"adamw_torch", "sgd"};
 };
 
+// In the order of arithmetic::ScheduleKind; a test compares them with arithmetic::name_of.
 template <>
 struct Names<ScheduleKind> {
-  static constexpr std::array kNames{"linear", "cosine", "constant", "constant_with_warmup"};
+  static constexpr std::array kNames{"linear",
+                                     "cosine",
+                                     "cosine_with_restarts",
+                                     "polynomial",
+                                     "constant",
+                                     "constant_with_warmup",
+                                     "inverse_sqrt",
+                                     "cosine_with_min_lr",
+                                     "cosine_warmup_with_min_lr",
+                                     "warmup_stable_decay",
+                                     "WarmupLR",
+                                     "WarmupDecayLR",
+                                     "WarmupCosineLR",
+                                     "OneCycle",
+                                     "LRRangeTest"};
+};
+
+template <>
+struct Names<arithmetic::Slope> {
+  static constexpr std::array kNames{"linear", "cosine", "1-sqrt"};
+};
+
+template <>
+struct Names<arithmetic::WarmupType> {
+  static constexpr std::array kNames{"log", "linear"};
 };
 
 template <>
@@ -66,8 +92,16 @@ template <typename Enum>
 }
 
 template <typename T>
+struct IsOptional : std::false_type {};
+
+template <typename T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+template <typename T>
 [[nodiscard]] Json to_value(const T& member) {
-  if constexpr (std::is_enum_v<T>) {
+  if constexpr (IsOptional<T>::value) {
+    return member ? Json(*member) : Json();
+  } else if constexpr (std::is_enum_v<T>) {
     return Names<T>::kNames.at(static_cast<std::size_t>(member));
   } else {
     return member;
@@ -76,7 +110,12 @@ template <typename T>
 
 template <typename T>
 void assign(T& member, const Json& value) {
-  if constexpr (std::is_enum_v<T>) {
+  if constexpr (IsOptional<T>::value) {
+    member.reset();
+    if (!value.is_null()) {
+      member = value.get<typename T::value_type>();
+    }
+  } else if constexpr (std::is_enum_v<T>) {
     const auto names = choices_of<T>();
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (value == names[i]) {
@@ -90,6 +129,12 @@ void assign(T& member, const Json& value) {
   }
 }
 
+template <typename T>
+[[nodiscard]] Field field(T RunConfig::*member) {
+  return {.get = [=](const RunConfig& config) { return to_value(config.*member); },
+          .set = [=](RunConfig& config, const Json& value) { assign(config.*member, value); }};
+}
+
 template <typename Settings, typename T>
 [[nodiscard]] Field field(Settings RunConfig::*settings, T Settings::*member) {
   return {.get = [=](const RunConfig& config) { return to_value(config.*settings.*member); },
@@ -97,10 +142,12 @@ template <typename Settings, typename T>
                      const Json& value) { assign(config.*settings.*member, value); }};
 }
 
-template <typename T>
-[[nodiscard]] Field field(T RunConfig::*member) {
-  return {.get = [=](const RunConfig& config) { return to_value(config.*member); },
-          .set = [=](RunConfig& config, const Json& value) { assign(config.*member, value); }};
+// E.g. field(&RunConfig::schedule, &ScheduleSettings::curve, &CurveParameters::power).
+template <typename Settings, typename Part, typename T>
+[[nodiscard]] Field field(Settings RunConfig::*settings, Part Settings::*part, T Part::*member) {
+  return {.get = [=](const RunConfig& config) { return to_value(config.*settings.*part.*member); },
+          .set = [=](RunConfig& config,
+                     const Json& value) { assign(config.*settings.*part.*member, value); }};
 }
 
 }  // namespace zeroth::config

@@ -11,6 +11,7 @@
 #include "config/merge.h"
 #include "config/placement.h"
 #include "config/read_files.h"
+#include "config/schedule_rules.h"
 #include "config/schema.h"
 #include <fmt/format.h>
 
@@ -122,6 +123,9 @@ Resolution resolve_all(Command command,
   }
   check_rules(values, place, only_checks(command), problems);
   classify(values, gathered, config, problems);
+  if (config.command == Command::kTrain) {
+    check_schedule(values, config, problems);
+  }
   check_expectations(values, config, problems);
   finish(values, place, config);
   result.account = std::move(gathered.account);

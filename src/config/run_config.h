@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "arithmetic/schedule.h"
 #include "base/json.h"
 
 // What is in force for one run: plain values, each resolved from the sources (config/resolve.h).
@@ -26,7 +27,7 @@ enum class FinetuningType { kFull, kLora };
 enum class TrainStage { kPretrain, kSupervised };
 enum class Precision { kFp32, kBf16 };
 enum class OptimizerKind { kAdamW, kSgd };
-enum class ScheduleKind { kLinear, kCosine, kConstant, kConstantWithWarmup };
+using arithmetic::ScheduleKind;
 enum class Cadence { kNo, kSteps, kEpoch };
 
 struct ModelSettings {
@@ -115,7 +116,13 @@ struct ScheduleSettings {
   double warmup_ratio = 0;
   std::int64_t warmup_steps = 0;  // beats the ratio when > 0
   double num_train_epochs = 3;
-  std::int64_t max_steps = -1;  // > 0 beats the epochs
+  std::int64_t max_steps = -1;                  // > 0 beats the epochs
+  std::optional<double> warmup_max_lr;          // DeepSpeed's name for the peak, where it decides
+  std::optional<std::int64_t> total_num_steps;  // the schedule's own length; else the run's
+  arithmetic::CurveParameters curve;
+  arithmetic::WarmupParameters warmup;
+  arithmetic::OneCycleParameters one_cycle;
+  arithmetic::RangeTestParameters range_test;
 
   bool operator==(const ScheduleSettings&) const = default;
 };

@@ -195,9 +195,13 @@ StepReport Engine::finish_window() {
 }
 
 void Engine::update_parameters(double learning_rate, double gradient_scale) {
+  optim::UpdateStep update{.update = num_updates_ + 1,
+                           .learning_rate = learning_rate,
+                           .gradient_scale = gradient_scale};
+  if (const auto betas = options_.schedule.betas_at(num_updates_)) {
+    update.betas = {betas->first, betas->second};
+  }
   ++num_updates_;
-  const optim::UpdateStep update{
-      .update = num_updates_, .learning_rate = learning_rate, .gradient_scale = gradient_scale};
   for (zero::UnitState& state : states_) {
     if (!state.leaves().empty()) {
       optimizer_->update(state.shard(), update);

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "optim/optimizer.h"
@@ -24,11 +25,12 @@ class AdamW final : public Optimizer {
 
  private:
   [[nodiscard]] AdamWFactors factors(const UpdateStep& step, bool decays) const {
-    const double correction1 = 1.0 - std::pow(options_.beta1, static_cast<double>(step.update));
-    const double correction2 = 1.0 - std::pow(options_.beta2, static_cast<double>(step.update));
+    const auto [beta1, beta2] = step.betas.value_or(std::array{options_.beta1, options_.beta2});
+    const double correction1 = 1.0 - std::pow(beta1, static_cast<double>(step.update));
+    const double correction2 = 1.0 - std::pow(beta2, static_cast<double>(step.update));
     const double decay = decays ? step.learning_rate * options_.weight_decay : 0.0;
-    return {.beta1 = static_cast<float>(options_.beta1),
-            .beta2 = static_cast<float>(options_.beta2),
+    return {.beta1 = static_cast<float>(beta1),
+            .beta2 = static_cast<float>(beta2),
             .keep = static_cast<float>(1.0 - decay),
             .step_size = static_cast<float>(step.learning_rate / correction1),
             .inverse_root_correction = static_cast<float>(1.0 / std::sqrt(correction2)),

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct UpdateStep {
   double learning_rate = 0;
   double gradient_scale =
       1;  // what turns stored gradients into those to apply: normalisation and clipping
+  // Of this update where the schedule moves them (OneCycle), in place of the optimizer's own.
+  std::optional<std::array<double, 2>> betas{};
 };
 
 // Rules that turn gradients into updates of a flat shard. Stateless but for their constants:

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "base/log.h"
-#include "config/resolve.h"
+#include "config/report.h"
 #include "observe/progress.h"
 #include "train/evaluate.h"
 #include "worker/commands.h"

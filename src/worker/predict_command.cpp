@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "base/text.h"
-#include "config/resolve.h"
+#include "config/report.h"
 #include "generate/generate.h"
 #include "observe/progress.h"
 #include "observe/records.h"

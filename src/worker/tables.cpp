@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "config/schedule_rules.h"
 #include "observe/progress.h"
 #include <fmt/format.h>
 
@@ -56,17 +57,6 @@ std::string next_command(const config::RunConfig& config) {
       "zeroth predict {}{} --dataset ROWS.json --output_dir predictions", model, format);
 }
 
-std::string after_warmup(const train::TrainPlan& plan) {
-  const arithmetic::Schedule& schedule = plan.schedule;
-  if (schedule.warmup_updates >= plan.total_updates) {
-    return fmt::format("the warm-up of {} never ends: {:.3e} is not reached",
-                       schedule.warmup_updates,
-                       schedule.peak);
-  }
-  return fmt::format(
-      "{:.3e} after warm-up of {}", schedule.at(schedule.warmup_updates), schedule.warmup_updates);
-}
-
 }  // namespace
 
 std::string model_line(const models::Model& model, const config::RunConfig& config) {
@@ -113,42 +103,27 @@ std::string counts_line(const data::RowCounts& counts, const std::string& what) 
 }
 
 std::string plan_lines(const config::RunConfig& config, const train::TrainPlan& plan) {
-  const config::BatchSettings& batch = config.batch;
-  const std::int64_t last = plan.total_updates - 1;
   const double epochs =
       static_cast<double>(plan.total_updates) / static_cast<double>(plan.updates_per_epoch);
   const std::int64_t remainder = plan.rows % plan.global_rows;
+  const bool few = plan.rows < plan.global_rows;
   const std::string partial =
-      remainder == 0
-          ? ""
-          : fmt::format(", the last of an epoch with {} rows, weighted by its tokens", remainder);
-  const std::string few = plan.rows < plan.global_rows
-                              ? fmt::format(
-                                    " (more than the {} rows there are: every update takes "
-                                    "them all)",
-                                    plan.rows)
-                              : "";
-  return fmt::format(
-      "global batch: {} rows = {} micro x {} accumulation x {} ranks{}\n"
-      "updates: {} per epoch{}; {} in all ({:.2f} epochs{})\n"
-      "learning rate (in updates): {:.3e} first, {}, {:.3e} middle, {:.3e} last",
-      batch.global_rows(),
-      batch.micro_batch_rows,
-      batch.accumulation,
-      batch.world_size,
-      few,
-      plan.updates_per_epoch,
-      partial,
-      plan.total_updates,
-      epochs,
+      few ? fmt::format(" of the {} rows there are, fewer than a global batch", plan.rows)
+      : remainder > 0
+          ? fmt::format(", the last of an epoch with {} rows, weighted by its tokens", remainder)
+          : "";
+  const std::string length =
       config.schedule.max_steps > 0 ? fmt::format(", by max_steps; num_train_epochs {} would be {}",
                                                   config.schedule.num_train_epochs,
                                                   plan.updates_by_epochs)
-                                    : "",
-      plan.schedule.at(0),
-      after_warmup(plan),
-      plan.schedule.at(plan.total_updates / 2),
-      plan.schedule.at(last));
+                                    : "";
+  return fmt::format("updates: {} per epoch{}; {} in all ({:.2f} epochs{})\n{}",
+                     plan.updates_per_epoch,
+                     partial,
+                     plan.total_updates,
+                     epochs,
+                     length,
+                     config::rates_line(plan.schedule, plan.total_updates));
 }
 
 std::string finish_table(const config::RunConfig& config,

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output_folder.h"
-#include "config/resolve.h"
+#include "config/report.h"
 #include "optim/optimizer.h"
 #include "train/save_result.h"
 #include "train/trainer.h"

@@ -14,14 +14,23 @@ using Declarations = std::vector<Declaration>;
 [[nodiscard]] Declarations model_keys();
 [[nodiscard]] Declarations data_keys();
 [[nodiscard]] Declarations training_keys();
+[[nodiscard]] Declarations schedule_keys();
 [[nodiscard]] Declarations output_keys();
 [[nodiscard]] Declarations generation_keys();
 [[nodiscard]] Declarations text_tool_keys();  // tokenize, train-tokenizer
-[[nodiscard]] Declarations planned_keys();
-[[nodiscard]] Declarations harmless_keys();
+// Transformers' and LLaMA-Factory's further options.
+[[nodiscard]] Declarations transformers_run_keys();
+[[nodiscard]] Declarations transformers_compute_keys();
+[[nodiscard]] Declarations llama_factory_model_keys();
+[[nodiscard]] Declarations llama_factory_data_keys();
+[[nodiscard]] Declarations llama_factory_tuning_keys();
+[[nodiscard]] Declarations llama_factory_method_keys();
+[[nodiscard]] Declarations launcher_keys();  // torchrun's, deepspeed's, accelerate launch's
+[[nodiscard]] Declarations megatron_keys();
 [[nodiscard]] Declarations deepspeed_keys();   // what stands in a ds_config.json alone
 [[nodiscard]] Declarations check_keys();       // --strict, --expect and their like
 [[nodiscard]] Declarations accelerate_keys();  // what stands in an Accelerate YAML alone
+[[nodiscard]] Declarations accelerate_block_keys();  // a part of them
 
 // In a file: somebody else fills it.
 inline constexpr auto kAuto = "auto";

@@ -33,28 +33,6 @@ std::optional<std::string> only_with_sgd(const Values& values) {
   return std::nullopt;
 }
 
-std::optional<std::string> only_without_max_steps(const Values& values) {
-  if (values["max_steps"].get<std::int64_t>() > 0) {
-    return "max_steps is given and decides when training ends";
-  }
-  return std::nullopt;
-}
-
-// "constant" alone has no warm-up; asking for one with it is answered by name rather than dropped.
-std::optional<std::string> only_with_warmup(const Values& values) {
-  if (values.is("lr_scheduler_type", "constant")) {
-    return "lr_scheduler_type is constant: use constant_with_warmup for a warm-up";
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> only_without_warmup_steps(const Values& values) {
-  if (values["warmup_steps"].get<std::int64_t>() > 0) {
-    return "warmup_steps is given and decides";
-  }
-  return only_with_warmup(values);
-}
-
 std::optional<std::string> only_when_evaluating(const Values& values) {
   const bool has_rows = values.given("eval_dataset") || values["val_size"].get<double>() > 0;
   if (values.command() == Command::kTrain && !has_rows) {
@@ -306,57 +284,8 @@ Declarations optimizer_keys() {
   };
 }
 
-Declarations schedule_keys() {
+Declarations evaluation_keys() {
   return {
-      {.name = "num_train_epochs",
-       .aliases = {"epochs"},
-       .type = ValueType::kNumber,
-       .range = {.min = 0, .max = 1e6, .min_excluded = true},
-       .default_value = 3.0,
-       .unit = "epochs",
-       .section = kScheduleSection,
-       .commands = kTrainOnly,
-       .help = "passes over the rows",
-       .without_effect = only_without_max_steps,
-       .field = field(&RunConfig::schedule, &ScheduleSettings::num_train_epochs)},
-      {.name = "max_steps",
-       .type = ValueType::kInteger,
-       .range = {.min = 1, .max = 1e15, .also = -1},
-       .default_value = -1,
-       .unit = "updates",
-       .section = kScheduleSection,
-       .commands = kTrainOnly,
-       .help = "updates to make; beats num_train_epochs; -1: the epochs decide",
-       .field = field(&RunConfig::schedule, &ScheduleSettings::max_steps)},
-      {.name = "lr_scheduler_type",
-       .aliases = {"lr_scheduler"},
-       .type = ValueType::kChoice,
-       .choices = choices_of<ScheduleKind>(),
-       .default_value = "linear",
-       .section = kScheduleSection,
-       .commands = kTrainOnly,
-       .help = "how the learning rate goes after the warm-up",
-       .field = field(&RunConfig::schedule, &ScheduleSettings::kind)},
-      {.name = "warmup_steps",
-       .type = ValueType::kInteger,
-       .range = kNotNegative,
-       .default_value = 0,
-       .unit = "updates",
-       .section = kScheduleSection,
-       .commands = kTrainOnly,
-       .help = "updates over which the learning rate rises from 0; beats warmup_ratio",
-       .without_effect = only_with_warmup,
-       .field = field(&RunConfig::schedule, &ScheduleSettings::warmup_steps)},
-      {.name = "warmup_ratio",
-       .type = ValueType::kNumber,
-       .range = kShare,
-       .default_value = 0.0,
-       .unit = "share of all updates",
-       .section = kScheduleSection,
-       .commands = kTrainOnly,
-       .help = "the same as a share of all updates",
-       .without_effect = only_without_warmup_steps,
-       .field = field(&RunConfig::schedule, &ScheduleSettings::warmup_ratio)},
       {.name = "eval_strategy",
        .aliases = {"evaluation_strategy"},
        .type = ValueType::kChoice,
@@ -391,7 +320,7 @@ Declarations schedule_keys() {
 
 Declarations training_keys() {
   Declarations keys = batch_keys();
-  for (Declarations more : {optimizer_keys(), schedule_keys()}) {
+  for (Declarations more : {optimizer_keys(), schedule_keys(), evaluation_keys()}) {
     keys.insert(keys.end(), more.begin(), more.end());
   }
   // DeepSpeed writes both in one list.
