@@ -57,6 +57,11 @@ Declarations deepcompile_keys() {
                  "DeepCompile uses memory that all GPUs can address"),
              kNoCompiler),
       detail(key("compile.debug_log", boolean(), false, "DeepCompile writes a log"), kNoCompiler),
+  };
+}
+
+Declarations deepcompile_details() {
+  return {
       detail(key("compile.sync_before_reduce",
                  boolean(),
                  false,
@@ -133,8 +138,9 @@ Declarations hybrid_keys() {
 
 Declarations compile_keys() {
   Declarations keys = deepcompile_keys();
-  const Declarations more = hybrid_keys();
-  keys.insert(keys.end(), more.begin(), more.end());
+  for (Declarations more : {deepcompile_details(), hybrid_keys()}) {
+    keys.insert(keys.end(), more.begin(), more.end());
+  }
   return keys;
 }
 

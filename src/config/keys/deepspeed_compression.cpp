@@ -194,13 +194,18 @@ Declarations older_quantisation() {
       detail(key("quantize_training.fp16_mixed_quantize.enabled",
                  boolean(),
                  false,
-                 "mix rounded weights with fp16 ones"),
+                 "begin with some weights rounded and the others in fp16"),
              kNotQuantised),
       detail(key("quantize_training.fp16_mixed_quantize.quantize_change_ratio",
                  number(),
                  0.001,
                  "how fast rounded weights take over"),
              kNotQuantised),
+  };
+}
+
+Declarations loading_quantisation() {
+  return {
       detail(key("weight_quantization.enabled",
                  boolean(),
                  true,
@@ -287,7 +292,7 @@ Declarations attention_keys() {
 
 Declarations compression_keys() {
   Declarations keys = compression_training();
-  for (Declarations more : {older_quantisation(), attention_keys()}) {
+  for (Declarations more : {older_quantisation(), loading_quantisation(), attention_keys()}) {
     keys.insert(keys.end(), more.begin(), more.end());
   }
   return keys;

@@ -110,6 +110,12 @@ Declarations routing_keys() {
                  nullptr,
                  "rows of an update that skips tokens"),
              kAllTokens),
+  };
+}
+
+Declarations routing_schedules() {
+  const std::string ltd = "data_efficiency.data_routing.random_ltd.";
+  return {
       detail(key(ltd + "random_ltd_schedule.min_value",
                  integer(kAtLeastOne, "tokens"),
                  nullptr,
@@ -256,7 +262,7 @@ Declarations layer_keys() {
 
 Declarations data_efficiency_keys() {
   Declarations keys = sampling_keys();
-  for (Declarations more : {routing_keys(), curriculum_keys(), layer_keys()}) {
+  for (Declarations more : {routing_keys(), routing_schedules(), curriculum_keys(), layer_keys()}) {
     keys.insert(keys.end(), more.begin(), more.end());
   }
   return keys;

@@ -225,7 +225,10 @@ Declarations file_keys() {
               anything_in_files),
       harmless(key("aio.use_gds", boolean(), false, "read from files straight into a GPU"),
                "files are read into host memory, where the state is used"),
-      harmless(key("aio.thread_count", integer(kAtLeastOne, "threads"), 1, "documented only"),
+      harmless(key("aio.thread_count",
+                   integer(kAtLeastOne, "threads"),
+                   1,
+                   "intra_op_parallelism as DeepSpeed's documents spell it"),
                "DeepSpeed's code never reads it: intra_op_parallelism is its word for threads"),
   };
 }

@@ -224,8 +224,7 @@ Declarations quantised_keys() {
                   false,
                   "keep frozen weights in 8 bits"),
               {false},
-              "frozen weights are used as they are stored; with share_frozen a host keeps one copy "
-              "of them"),
+              "frozen weights are used in the type they compute in; leave it out"),
       refused(key("zero_optimization.zero_quantized_gradients",
                   boolean(),
                   false,
