@@ -3,6 +3,7 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
@@ -21,3 +22,10 @@ target_link_libraries(zeroth_dnnl INTERFACE ${DNNL_LIBRARY})
 
 add_library(zeroth_xxhash INTERFACE)  # header-only use (XXH_INLINE_ALL)
 target_include_directories(zeroth_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+
+add_library(zeroth_yaml INTERFACE)  # the target is yaml-cpp up to 0.7, yaml-cpp::yaml-cpp after it
+if(TARGET yaml-cpp::yaml-cpp)
+  target_link_libraries(zeroth_yaml INTERFACE yaml-cpp::yaml-cpp)
+else()
+  target_link_libraries(zeroth_yaml INTERFACE yaml-cpp)
+endif()

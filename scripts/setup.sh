@@ -8,7 +8,7 @@ PACKAGES="cmake ninja-build g++ pkg-config git
 libtorch-dev libdnnl-dev
 nlohmann-json3-dev libfmt-dev libpcre2-dev libutf8proc-dev libxxhash-dev
 libopenmpi-dev openmpi-bin
-libgtest-dev"
+libyaml-cpp-dev libgtest-dev"
 
 say() { printf 'setup: %s\n' "$*"; }
 
