@@ -58,11 +58,11 @@ std::optional<std::string> reason_of_choice(const std::map<std::string, std::str
 }
 
 std::optional<std::string> reason_if(Status status, const Declaration& key, const Json& value) {
-  if (key.status == status) {
-    return key.reason;
+  const auto& choices = status == Status::kPlanned ? key.planned_choices : key.refused_choices;
+  if (auto why = reason_of_choice(choices, value)) {
+    return why;
   }
-  return reason_of_choice(status == Status::kPlanned ? key.planned_choices : key.refused_choices,
-                          value);
+  return key.status == status ? std::optional(key.reason) : std::nullopt;
 }
 
 // "--fp16 true (command line)" or "ds_config.json:14: fp16.enabled true".

@@ -187,7 +187,22 @@ std::string range_text(const Range& range) {
   return range.also ? fmt::format("{}, or {:g}", text, *range.also) : text;
 }
 
+namespace {
+
+// Python's word for "not given", where the key knows it.
+bool says_none(const Declaration& declaration, std::string_view text) {
+  const auto& off = declaration.off_values;
+  const std::string word = lower(text);
+  return (word == "none" || word == "null") &&
+         std::find(off.begin(), off.end(), Json("none")) != off.end();
+}
+
+}  // namespace
+
 ParsedValue parse_value(const Declaration& declaration, std::string_view text) {
+  if (says_none(declaration, text)) {
+    return {.value = "none", .error = ""};
+  }
   switch (declaration.type) {
     case ValueType::kInteger:
       return parse_integer(declaration, text);

@@ -1,5 +1,6 @@
 #include "config/field.h"
 #include "config/keys/keys.h"
+#include "config/keys/templates.h"
 
 namespace zeroth::config {
 namespace {
@@ -26,6 +27,13 @@ std::optional<std::string> unless_rows_come_from_elsewhere(const Values& values)
     return "eval_dataset is read instead";
   }
   return std::nullopt;
+}
+
+std::map<std::string, std::string> other_stages() {
+  return {{"rm", "reward models are not trained: use sft"},
+          {"ppo", "reinforcement learning is not built: use sft"},
+          {"dpo", "preferences are not trained on: use sft on the preferred answers"},
+          {"kto", "praise and blame are not trained on: use sft on the good answers"}};
 }
 
 Field shuffle_field() {
@@ -102,6 +110,7 @@ Declarations row_keys() {
       {.name = "stage",
        .type = ValueType::kChoice,
        .choices = choices_of<TrainStage>(),
+       .refused_choices = other_stages(),
        .default_value = "sft",
        .section = kSection,
        .commands = kTrainAndEval,
@@ -110,6 +119,8 @@ Declarations row_keys() {
       {.name = "template",
        .type = ValueType::kChoice,
        .choices = {"alpaca", "default", "empty"},
+       .planned_choices = templates_to_come(),
+       .refused_choices = templates_with_media(),
        .section = kSection,
        .commands = kRunFamily,
        .help = "prompt format; default empty, but a model with a chat template needs it given",

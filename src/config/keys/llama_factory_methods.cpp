@@ -1,0 +1,260 @@
+#include "config/keys/forms.h"
+
+// LLaMA-Factory's options of training methods that Zeroth has not. The switch of each is refused;
+// its settings ask for nothing while it is off.
+namespace zeroth::config {
+namespace {
+
+constexpr auto kUseLora = "use --finetuning_type lora, or --zero_stage, to need less memory";
+
+Declarations oft_keys() {
+  return {
+      harmless("oft_rank",
+               whole(kNotNegative, 0),
+               "rank of an OFT adapter",
+               "finetuning_type oft is refused, so its adapter has no rank"),
+      harmless("oft_block_size",
+               whole(kAtLeastOne, 32),
+               "block of an OFT adapter",
+               "finetuning_type oft is refused, so its adapter has no blocks"),
+      harmless("oft_target",
+               names(Json::array({"all"})),
+               "linears that get an OFT adapter",
+               "finetuning_type oft is refused, lora_target names the linears"),
+      harmless("module_dropout",
+               number({.min = 0, .max = 1, .max_excluded = true}, 0.0),
+               "dropout of an OFT adapter",
+               "finetuning_type oft is refused, lora_dropout is LoRA's"),
+  };
+}
+
+Declarations preference_keys() {
+  return {
+      harmless("pref_beta",
+               number(kNotNegative, 0.1),
+               "strength of a preference loss",
+               "stage dpo is refused, so no preference has a strength"),
+      harmless("pref_ftx",
+               number(kNotNegative, 0.0),
+               "weight of the plain loss beside a preference loss",
+               "stage dpo is refused, so the plain loss stands alone"),
+      harmless("pref_bco_weight",
+               number(kNotNegative, 0.0),
+               "weight of BCO beside a preference loss",
+               "stage dpo is refused, so nothing is mixed in by BCO"),
+      harmless("pref_loss",
+               one_of({"sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"}, "sigmoid"),
+               "which preference loss",
+               "stage dpo is refused, so there is no preference loss"),
+      harmless("dpo_label_smoothing",
+               number({.min = 0, .max = 0.5}, 0.0),
+               "doubt about preferences",
+               "stage dpo is refused, so no preference is doubted"),
+      harmless("ld_alpha",
+               number(kShare),
+               "weight of an answer's surplus length",
+               "stage dpo is refused, so lengths are not weighed"),
+      harmless("kto_chosen_weight",
+               number(kNotNegative, 1.0),
+               "weight of good answers",
+               "stage kto is refused, so no answer is called good"),
+      harmless("kto_rejected_weight",
+               number(kNotNegative, 1.0),
+               "weight of bad answers",
+               "stage kto is refused, so no answer is called bad"),
+      harmless("simpo_gamma",
+               number(kNotNegative, 0.5),
+               "SimPO's margin",
+               "pref_loss simpo is not there, so nothing has its margin"),
+      harmless("ref_model",
+               text(),
+               "model to compare with",
+               "stages dpo and ppo are refused, so nothing is compared"),
+      harmless("ref_model_adapters",
+               names(),
+               "adapters of the model to compare with",
+               "no reference model is loaded that could have adapters"),
+      harmless("ref_model_quantization_bit",
+               whole({.min = 1, .max = 8}, nullptr, "bits"),
+               "bits of the model to compare with",
+               "no reference model is loaded that could be quantised"),
+  };
+}
+
+Declarations reward_keys() {
+  return {
+      harmless("ppo_buffer_size",
+               whole(kAtLeastOne, 1, "mini-batches"),
+               "answers gathered before a PPO step",
+               "stage ppo is refused, so no answers are gathered"),
+      harmless("ppo_epochs",
+               whole(kAtLeastOne, 4, "epochs"),
+               "passes over gathered answers",
+               "stage ppo is refused, num_train_epochs counts the passes"),
+      harmless("ppo_score_norm",
+               flag(false),
+               "normalise PPO's scores",
+               "stage ppo is refused, so there are no scores"),
+      harmless("ppo_target",
+               number(kPositive, 6.0),
+               "PPO's distance from the first model",
+               "stage ppo is refused, so no distance is kept"),
+      harmless("ppo_whiten_rewards",
+               flag(false),
+               "whiten PPO's rewards",
+               "stage ppo is refused, so there are no rewards"),
+      harmless("reward_model",
+               text(),
+               "model that scores answers",
+               "stage ppo is refused, so no model scores answers"),
+      harmless("reward_model_adapters",
+               names(),
+               "adapters of the model that scores",
+               "no reward model is loaded that could have adapters"),
+      harmless("reward_model_quantization_bit",
+               whole({.min = 1, .max = 8}, nullptr, "bits"),
+               "bits of the model that scores",
+               "no reward model is loaded that could be quantised"),
+      harmless("reward_model_type",
+               one_of({"lora", "oft", "full", "api"}, "lora"),
+               "what the model that scores is",
+               "no reward model is loaded of any kind"),
+  };
+}
+
+Declarations galore_keys() {
+  return {
+      refused("use_galore", flag(false), "project gradients to a low rank", kUseLora),
+      harmless("galore_target",
+               names(Json::array({"all"})),
+               "modules for GaLore",
+               "use_galore is refused, so it has no modules"),
+      harmless("galore_rank",
+               whole(kAtLeastOne, 16),
+               "rank of GaLore's gradients",
+               "use_galore is refused, so gradients keep their rank"),
+      harmless("galore_update_interval",
+               whole(kAtLeastOne, 200, "updates"),
+               "updates between GaLore's projections",
+               "use_galore is refused, so no projection grows old"),
+      harmless("galore_scale",
+               number(kPositive, 2.0),
+               "GaLore's scale",
+               "use_galore is refused, so updates are not scaled by it"),
+      harmless("galore_proj_type",
+               one_of({"std", "reverse_std", "right", "left", "full"}, "std"),
+               "GaLore's projection",
+               "use_galore is refused, so nothing is projected"),
+      harmless("galore_layerwise",
+               flag(false),
+               "GaLore block by block",
+               "use_galore is refused, so it visits no blocks"),
+  };
+}
+
+Declarations apollo_keys() {
+  return {
+      refused("use_apollo", flag(false), "scale gradients by a low-rank estimate", kUseLora),
+      harmless("apollo_target",
+               names(Json::array({"all"})),
+               "modules for APOLLO",
+               "use_apollo is refused, so it has no modules"),
+      harmless("apollo_rank",
+               whole(kAtLeastOne, 16),
+               "rank of APOLLO's estimate",
+               "use_apollo is refused, so no estimate has a rank"),
+      harmless("apollo_update_interval",
+               whole(kAtLeastOne, 200, "updates"),
+               "updates between APOLLO's projections",
+               "use_apollo is refused, so no projection is renewed"),
+      harmless("apollo_scale",
+               number(kPositive, 32.0),
+               "APOLLO's scale",
+               "use_apollo is refused, so updates are not scaled by it"),
+      harmless("apollo_proj",
+               one_of({"svd", "random"}, "random"),
+               "APOLLO's projection",
+               "use_apollo is refused, so nothing is projected"),
+      harmless("apollo_proj_type",
+               one_of({"std", "right", "left"}, "std"),
+               "side of APOLLO's projection",
+               "use_apollo is refused, so no side is projected"),
+      harmless("apollo_scale_type",
+               one_of({"channel", "tensor"}, "channel"),
+               "what APOLLO scales",
+               "use_apollo is refused, so neither channels nor tensors are scaled"),
+      harmless("apollo_layerwise",
+               flag(false),
+               "APOLLO block by block",
+               "use_apollo is refused, so it visits no blocks"),
+      harmless("apollo_scale_front",
+               flag(false),
+               "APOLLO's limiter before its scale",
+               "use_apollo is refused, so nothing is limited"),
+  };
+}
+
+Declarations badam_keys() {
+  return {
+      refused("use_badam", flag(false), "update one block at a time", kUseLora),
+      harmless("badam_mode",
+               one_of({"layer", "ratio"}, "layer"),
+               "what BAdam updates at a time",
+               "use_badam is refused, so all blocks are updated"),
+      harmless("badam_start_block",
+               whole(kNotNegative),
+               "BAdam's first block",
+               "use_badam is refused, so no block is first"),
+      harmless("badam_switch_mode",
+               one_of({"ascending", "descending", "random", "fixed"}, "ascending"),
+               "BAdam's next block",
+               "use_badam is refused, so no block is next"),
+      harmless("badam_switch_interval",
+               whole({.min = 1, .also = -1}, 50, "updates"),
+               "updates before BAdam's next block",
+               "use_badam is refused, so blocks do not take turns"),
+      harmless("badam_update_ratio",
+               number({.min = 0, .max = 1, .min_excluded = true}, 0.05),
+               "share of parameters BAdam updates",
+               "use_badam is refused, so all parameters are updated"),
+      harmless("badam_mask_mode",
+               one_of({"adjacent", "scatter"}, "adjacent"),
+               "which parameters BAdam updates",
+               "use_badam is refused, so none is masked"),
+      harmless("badam_verbose",
+               whole({.min = 0, .max = 2}, 0),
+               "how much BAdam says",
+               "use_badam is refused, so it says nothing"),
+  };
+}
+
+Declarations other_optimizer_keys() {
+  return {
+      refused("use_adam_mini",
+              flag(false),
+              "one second moment for each block of parameters",
+              "use --optim adamw_torch with --zero_stage 1, which divides its moments"),
+      refused("use_muon",
+              flag(false),
+              "orthogonalised updates",
+              "they are not built: use --optim adamw_torch"),
+      refused("use_mca",
+              flag(false),
+              "train through Megatron",
+              "the engine trains by itself: leave it out"),
+  };
+}
+
+}  // namespace
+
+Declarations llama_factory_method_keys() {
+  return joined({in_section("OFT", oft_keys()),
+                 in_section("Preferences", preference_keys()),
+                 in_section("Rewards", reward_keys()),
+                 in_section("GaLore", galore_keys()),
+                 in_section("APOLLO", apollo_keys()),
+                 in_section("BAdam", badam_keys()),
+                 in_section("Other optimizers", other_optimizer_keys())});
+}
+
+}  // namespace zeroth::config
