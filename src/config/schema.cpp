@@ -23,7 +23,6 @@ std::vector<Declaration> all_declarations() {
   for (Declarations part : {model_keys(),
                             data_keys(),
                             training_keys(),
-                            schedule_keys(),
                             output_keys(),
                             generation_keys(),
                             text_tool_keys(),

@@ -107,7 +107,7 @@ Declarations logging_keys() {
   const std::vector<std::string> levels{
       "passive", "detail", "debug", "info", "warning", "error", "critical"};
   return {
-      off_too({Json::array(), "none"},
+      off_too({Json::array()},
               planned("report_to",
                       names(Json::array({"none"})),
                       "where else to record the run: tensorboard, ...",
