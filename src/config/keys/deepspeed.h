@@ -7,71 +7,26 @@
 #include <utility>
 #include <vector>
 
-#include "config/keys/keys.h"
+#include "config/keys/forms.h"
 
-// How the keys of a ds_config.json are written down: what a key takes, then what becomes of it.
-// `deepspeed_keys()` joins the groups.
+// How the keys of a ds_config.json are written down: what a key takes (forms.h), then what becomes
+// of it. `deepspeed_keys()` joins the groups.
 namespace zeroth::config::deepspeed {
 
-// ---- what a key takes ----
-
-struct Takes {
-  ValueType type = ValueType::kAny;
-  Range range{};
-  std::string unit{};
-  std::vector<std::string> choices{};
-};
-
-[[nodiscard]] inline Takes boolean() {
-  return {.type = ValueType::kBoolean};
-}
-
-[[nodiscard]] inline Takes integer(Range range = kNotNegative, std::string unit = {}) {
-  return {.type = ValueType::kInteger, .range = range, .unit = std::move(unit)};
-}
-
-[[nodiscard]] inline Takes number(Range range = kNotNegative, std::string unit = {}) {
-  return {.type = ValueType::kNumber, .range = range, .unit = std::move(unit)};
-}
-
-[[nodiscard]] inline Takes text() {
-  return {.type = ValueType::kText};
-}
-
-// Choices are in lower case: a file may write them in any.
-[[nodiscard]] inline Takes one_of(std::initializer_list<std::string> choices) {
-  return {.type = ValueType::kChoice, .choices = choices};
-}
-
-[[nodiscard]] inline Takes names() {
-  return {.type = ValueType::kList};
-}
-
-[[nodiscard]] inline Takes numbers() {
+// A list of numbers, none of which has bounds.
+[[nodiscard]] inline Form number_list() {
   return {.type = ValueType::kNumbers};
 }
 
-// The help says which kinds of values.
-[[nodiscard]] inline Takes several_types() {
-  return {.type = ValueType::kAny};
-}
-
-[[nodiscard]] inline Takes named_entries() {
-  return {.type = ValueType::kMap};
-}
-
-// Called by its path, with DeepSpeed's own default (null: it has none).
-[[nodiscard]] inline Declaration key(std::string path,
-                                     Takes takes,
-                                     Json default_value,
-                                     std::string help) {
+// Called by its path. `form` says what it takes, and DeepSpeed's own default.
+[[nodiscard]] inline Declaration key(const std::string& path, Form form, std::string help) {
   return {.name = path,
           .deepspeed = {path},
-          .type = takes.type,
-          .choices = std::move(takes.choices),
-          .range = takes.range,
-          .default_value = std::move(default_value),
-          .unit = std::move(takes.unit),
+          .type = form.type,
+          .choices = std::move(form.choices),
+          .range = form.range,
+          .default_value = std::move(form.default_value),
+          .unit = std::move(form.unit),
           .commands = kRunFamily,
           .help = std::move(help)};
 }

@@ -8,127 +8,100 @@ constexpr auto kNoHybrid = "no engine switches between training and generating h
 
 Declarations deepcompile_keys() {
   return {
-      refused(key("compile.deepcompile", boolean(), false, "let a compiler place the collectives"),
+      refused(key("compile.deepcompile", flag(false), "let a compiler place the collectives"),
               {false},
               "the engine is compiled already and walks units in a fixed order; leave it out"),
-      harmless(key("compile.disable", boolean(), false, "an older word: compile nothing"),
+      harmless(key("compile.disable", flag(false), "an older word: compile nothing"),
                "the engine is native: it is not compiled when it starts, disabled or not"),
-      harmless(
-          key("compile.backend", text(), nullptr, "an older word: which of PyTorch's compilers"),
-          "no PyTorch compiler takes part"),
-      detail(key("compile.passes", names(), nullptr, "rewrites of DeepCompile, in order"),
+      harmless(key("compile.backend", text(), "an older word: which of PyTorch's compilers"),
+               "no PyTorch compiler takes part"),
+      detail(key("compile.passes", names(), "rewrites of DeepCompile, in order"), kNoCompiler),
+      detail(key("compile.free_activation", flag(false), "DeepCompile frees activations early"),
              kNoCompiler),
-      detail(
-          key("compile.free_activation", boolean(), false, "DeepCompile frees activations early"),
-          kNoCompiler),
       detail(key("compile.free_activation_threshold",
-                 integer(kNotNegative, "bytes"),
-                 10485760,
+                 whole(kNotNegative, 10485760, "bytes"),
                  "smallest activation that DeepCompile frees early"),
              kNoCompiler),
       detail(key("compile.offload_activation",
-                 boolean(),
-                 false,
+                 flag(false),
                  "DeepCompile moves activations to the host"),
              kNoCompiler),
       detail(key("compile.offload_activation_pin_memory",
-                 boolean(),
-                 true,
+                 flag(true),
                  "DeepCompile locks the pages of moved activations"),
              kNoCompiler),
       detail(key("compile.offload_opt_states",
-                 boolean(),
-                 false,
+                 flag(false),
                  "DeepCompile moves the optimizer's state to the host"),
              kNoCompiler),
       detail(key("compile.offload_parameters",
-                 boolean(),
-                 false,
+                 flag(false),
                  "DeepCompile moves parameters to the host"),
              kNoCompiler),
       detail(key("compile.double_buffer",
-                 boolean(),
-                 true,
+                 flag(true),
                  "DeepCompile fills one buffer while another is sent"),
              kNoCompiler),
       detail(key("compile.symmetric_memory",
-                 boolean(),
-                 false,
+                 flag(false),
                  "DeepCompile uses memory that all GPUs can address"),
              kNoCompiler),
-      detail(key("compile.debug_log", boolean(), false, "DeepCompile writes a log"), kNoCompiler),
+      detail(key("compile.debug_log", flag(false), "DeepCompile writes a log"), kNoCompiler),
   };
 }
 
 Declarations deepcompile_details() {
   return {
-      detail(key("compile.sync_before_reduce",
-                 boolean(),
-                 false,
-                 "DeepCompile waits before each reduction"),
-             kNoCompiler),
-      detail(key("compile.sync_after_reduce",
-                 boolean(),
-                 false,
-                 "DeepCompile waits after each reduction"),
-             kNoCompiler),
-      detail(key("compile.sync_before_allgather",
-                 boolean(),
-                 false,
-                 "DeepCompile waits before each gather"),
-             kNoCompiler),
-      detail(key("compile.sync_after_allgather",
-                 boolean(),
-                 false,
-                 "DeepCompile waits after each gather"),
-             kNoCompiler),
+      detail(
+          key("compile.sync_before_reduce", flag(false), "DeepCompile waits before each reduction"),
+          kNoCompiler),
+      detail(
+          key("compile.sync_after_reduce", flag(false), "DeepCompile waits after each reduction"),
+          kNoCompiler),
+      detail(
+          key("compile.sync_before_allgather", flag(false), "DeepCompile waits before each gather"),
+          kNoCompiler),
+      detail(
+          key("compile.sync_after_allgather", flag(false), "DeepCompile waits after each gather"),
+          kNoCompiler),
       detail(key("compile.keep_int_input_tensors",
-                 boolean(),
-                 true,
+                 flag(true),
                  "DeepCompile keeps inputs that are integers"),
              kNoCompiler),
-      detail(
-          key("compile.keep_all_input_tensors", boolean(), false, "DeepCompile keeps all inputs"),
-          kNoCompiler),
+      detail(key("compile.keep_all_input_tensors", flag(false), "DeepCompile keeps all inputs"),
+             kNoCompiler),
   };
 }
 
 Declarations hybrid_keys() {
   return {
       refused(key("hybrid_engine.enabled",
-                  boolean(),
-                  false,
+                  flag(false),
                   "generate with the weights that are being trained"),
               {false},
               "leave hybrid_engine out; zeroth predict generates with a trained adapter or model"),
       detail(key("hybrid_engine.max_out_tokens",
-                 integer(kAtLeastOne, "tokens"),
-                 512,
+                 whole(kAtLeastOne, 512, "tokens"),
                  "longest answer while training"),
              kNoHybrid),
       detail(key("hybrid_engine.inference_tp_size",
-                 integer(kAtLeastOne, "ranks"),
-                 1,
+                 whole(kAtLeastOne, 1, "ranks"),
                  "ranks that split each matrix while generating"),
              kNoHybrid),
       detail(key("hybrid_engine.release_inference_cache",
-                 boolean(),
-                 false,
+                 flag(false),
                  "free keys and values before training goes on"),
              kNoHybrid),
       detail(key("hybrid_engine.pin_parameters",
-                 boolean(),
-                 true,
+                 flag(true),
                  "lock the pages of parameters while generating"),
              kNoHybrid),
       detail(key("hybrid_engine.tp_gather_partition_size",
-                 integer(kAtLeastOne),
-                 8,
+                 whole(kAtLeastOne, 8),
                  "layers gathered together while generating"),
              kNoHybrid),
       detail(key("hybrid_engine.enable_cuda_graph",
-                 boolean(),
-                 false,
+                 flag(false),
                  "record the generation of a token as a CUDA graph"),
              kNoHybrid),
   };
@@ -137,11 +110,7 @@ Declarations hybrid_keys() {
 }  // namespace
 
 Declarations compile_keys() {
-  Declarations keys = deepcompile_keys();
-  for (Declarations more : {deepcompile_details(), hybrid_keys()}) {
-    keys.insert(keys.end(), more.begin(), more.end());
-  }
-  return keys;
+  return joined({deepcompile_keys(), deepcompile_details(), hybrid_keys()});
 }
 
 }  // namespace zeroth::config::deepspeed

@@ -14,61 +14,56 @@ std::map<std::string, std::string> number_types() {
 }
 
 Declaration number_type(std::string path, std::string help) {
-  return spelt(key(std::move(path), one_of({"fp32", "fp16", "bf16"}), nullptr, std::move(help)),
+  return spelt(key(std::move(path), one_of({"fp32", "fp16", "bf16"}), std::move(help)),
                number_types());
 }
 
 Declarations fp16_keys() {
   const Condition in_fp16 = only_when_on(kFp16);
   return {
-      harmless(key("fp16.auto_cast", boolean(), false, "cast a model's inputs to fp16"),
+      harmless(key("fp16.auto_cast", flag(false), "cast a model's inputs to fp16"),
                "a model's inputs are token ids: they have nothing to cast"),
-      planned(key("fp16.loss_scale", number(), 0, "fixed factor of the loss; 0: it adapts"),
-              {},
-              kFp16ToCome,
-              in_fp16),
+      planned(
+          key("fp16.loss_scale", number(kNotNegative, 0), "fixed factor of the loss; 0: it adapts"),
+          {},
+          kFp16ToCome,
+          in_fp16),
       planned(key("fp16.initial_scale_power",
-                  integer({.min = 0, .max = 127}),
-                  16,
+                  whole(Range{.min = 0, .max = 127}, 16),
                   "the first factor of the loss is 2 to this power"),
               {},
               kFp16ToCome,
               in_fp16),
       planned(key("fp16.loss_scale_window",
-                  integer(kAtLeastOne, "updates"),
-                  1000,
+                  whole(kAtLeastOne, 1000, "updates"),
                   "updates without overflow after which the factor doubles"),
               {},
               kFp16ToCome,
               in_fp16),
       planned(key("fp16.hysteresis",
-                  integer(kAtLeastOne, "updates"),
-                  2,
+                  whole(kAtLeastOne, 2, "updates"),
                   "overflows before the factor is halved"),
               {},
               kFp16ToCome,
               in_fp16),
       planned(key("fp16.consecutive_hysteresis",
-                  boolean(),
-                  false,
+                  flag(false),
                   "each update without overflow forgives the ones before"),
               {},
               kFp16ToCome,
               in_fp16),
-      planned(key("fp16.min_loss_scale", number(kPositive), 1, "the factor falls no lower"),
+      planned(key("fp16.min_loss_scale", number(kPositive, 1), "the factor falls no lower"),
               {},
               kFp16ToCome,
               in_fp16),
       refused(key("fp16.fp16_master_weights_and_grads",
-                  boolean(),
-                  false,
+                  flag(false),
                   "keep master weights and gradients in fp16"),
               {false},
               kWideMaster,
               in_fp16),
       harmless(key("fp16.opt_level",
                    one_of({"o0", "o1", "o2", "o3"}),
-                   nullptr,
                    "a word of Apex's that strayed into this block"),
                "DeepSpeed knows it in the amp block alone, and fp16 has one mode here",
                in_fp16),
@@ -76,14 +71,13 @@ Declarations fp16_keys() {
 }
 
 // Some files carry fp16's keys over to bf16.
-Declaration carried_over(const std::string& word, Takes takes, std::string help, std::string why) {
-  return harmless(
-      also(key("bf16." + word, std::move(takes), nullptr, std::move(help)), {"bfloat16." + word}),
-      std::move(why));
+Declaration carried_over(const std::string& word, Form form, std::string help, std::string why) {
+  return harmless(also(key("bf16." + word, std::move(form), std::move(help)), {"bfloat16." + word}),
+                  std::move(why));
 }
 
 Declaration bf16_key(const std::string& word, bool default_value, std::string help) {
-  return also(key("bf16." + word, boolean(), default_value, std::move(help)), {"bfloat16." + word});
+  return also(key("bf16." + word, flag(default_value), std::move(help)), {"bfloat16." + word});
 }
 
 Declarations bf16_keys() {
@@ -108,19 +102,19 @@ Declarations bf16_keys() {
               kWideMaster,
               in_bf16),
       carried_over("loss_scale",
-                   number(),
+                   number(kNotNegative),
                    "fixed factor of the loss, as in fp16",
                    "bf16 has the range of fp32: its loss is not scaled"),
       carried_over("initial_scale_power",
-                   integer({.min = 0, .max = 127}),
+                   whole({.min = 0, .max = 127}),
                    "first factor of the loss, as in fp16",
                    "bf16 needs no loss scale, so there is no first one"),
       carried_over("loss_scale_window",
-                   integer(kAtLeastOne, "updates"),
+                   whole(kAtLeastOne, nullptr, "updates"),
                    "updates until the factor doubles, as in fp16",
                    "bf16 needs no loss scale, so there is none to raise"),
       carried_over("hysteresis",
-                   integer(kAtLeastOne, "updates"),
+                   whole(kAtLeastOne, nullptr, "updates"),
                    "overflows until the factor is halved, as in fp16",
                    "bf16 needs no loss scale, so there is none to lower"),
       carried_over("min_loss_scale",
@@ -132,40 +126,36 @@ Declarations bf16_keys() {
 
 Declarations apex_keys() {
   return {
-      refused(or_auto(key("amp.enabled", boolean(), false, "mixed precision by Apex")),
+      refused(or_auto(key("amp.enabled", flag(false), "mixed precision by Apex")),
               {false},
               "Apex is not used; write bf16.enabled"),
       detail(or_auto(key("amp.opt_level",
                          one_of({"o0", "o1", "o2", "o3"}),
-                         nullptr,
                          "how much of the model computes in fp16")),
              kNoApex),
-      detail(key("amp.loss_scale",
-                 several_types(),
-                 nullptr,
-                 "Apex's factor of the loss, a number or \"dynamic\""),
+      detail(
+          key("amp.loss_scale", anything(), "Apex's factor of the loss, a number or \"dynamic\""),
+          kNoApex),
+      detail(key("amp.min_loss_scale", number(kNotNegative), "lower bound of Apex's factor"),
              kNoApex),
-      detail(key("amp.min_loss_scale", number(), nullptr, "lower bound of Apex's factor"), kNoApex),
-      detail(key("amp.max_loss_scale", number(), nullptr, "upper bound of Apex's factor"), kNoApex),
-      detail(key("amp.master_weights", boolean(), nullptr, "Apex keeps fp32 weights beside fp16"),
+      detail(key("amp.max_loss_scale", number(kNotNegative), "upper bound of Apex's factor"),
              kNoApex),
-      detail(key("amp.keep_batchnorm_fp32", boolean(), nullptr, "Apex leaves batch norms in fp32"),
+      detail(key("amp.master_weights", flag(nullptr), "Apex keeps fp32 weights beside fp16"),
              kNoApex),
-      detail(key("amp.cast_model_type", text(), nullptr, "type Apex casts the model to"), kNoApex),
-      detail(key("amp.cast_model_outputs", text(), nullptr, "type Apex casts the outputs to"),
+      detail(key("amp.keep_batchnorm_fp32", flag(nullptr), "Apex leaves batch norms in fp32"),
              kNoApex),
-      detail(key("amp.patch_torch_functions", boolean(), nullptr, "Apex patches PyTorch"), kNoApex),
-      detail(key("amp.num_losses", integer(kAtLeastOne), nullptr, "losses that Apex scales"),
-             kNoApex),
-      detail(key("amp.verbosity", integer(), nullptr, "how much Apex prints"), kNoApex),
-      refused(key("torch_autocast.enabled", boolean(), false, "mixed precision by torch.autocast"),
+      detail(key("amp.cast_model_type", text(), "type Apex casts the model to"), kNoApex),
+      detail(key("amp.cast_model_outputs", text(), "type Apex casts the outputs to"), kNoApex),
+      detail(key("amp.patch_torch_functions", flag(nullptr), "Apex patches PyTorch"), kNoApex),
+      detail(key("amp.num_losses", whole(kAtLeastOne), "losses that Apex scales"), kNoApex),
+      detail(key("amp.verbosity", whole(kNotNegative), "how much Apex prints"), kNoApex),
+      refused(key("torch_autocast.enabled", flag(false), "mixed precision by torch.autocast"),
               {false},
               "operations choose no types of their own here; write bf16.enabled"),
       detail(number_type("torch_autocast.dtype", "type of torch.autocast"),
              "there is no autocast here"),
       detail(key("torch_autocast.lower_precision_safe_modules",
                  names(),
-                 nullptr,
                  "modules that torch.autocast may run in 16 bits"),
              "there is no autocast here"),
   };
@@ -196,9 +186,11 @@ Declarations type_keys() {
       planned(number_type("communication_data_type", "type of gradients on their way"),
               {"fp32"},
               kFp32Sums),
-      planned(also(number_type("seq_parallel_communication_data_type",
-                               "type of gradients on their way between ranks that share a row"),
-                   {"seq_parallel_comm_data_type"}),
+      planned(in_accelerate(
+                  also(number_type("seq_parallel_communication_data_type",
+                                   "type of gradients on their way between ranks that share a row"),
+                       {"seq_parallel_comm_data_type"}),
+                  "deepspeed_config.seq_parallel_communication_data_type"),
               {"fp32"},
               kFp32Sums,
               only_with_sequence_ranks),
@@ -208,11 +200,7 @@ Declarations type_keys() {
 }  // namespace
 
 Declarations precision_keys() {
-  Declarations keys = fp16_keys();
-  for (Declarations more : {bf16_keys(), apex_keys(), type_keys()}) {
-    keys.insert(keys.end(), more.begin(), more.end());
-  }
-  return keys;
+  return joined({fp16_keys(), bf16_keys(), apex_keys(), type_keys()});
 }
 
 }  // namespace zeroth::config::deepspeed
