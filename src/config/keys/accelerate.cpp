@@ -75,10 +75,6 @@ Declarations deepspeed_block_keys() {
                                   text(),
                                   "classes of expert layers",
                                   "models with experts are not supported: leave it out")),
-      here(harmless("deepspeed_config.seq_parallel_communication_data_type",
-                    text(),
-                    "type in which pieces of rows are sent",
-                    "rows are not cut along their length, so no piece is sent")),
   };
 }
 
