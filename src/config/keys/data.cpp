@@ -144,6 +144,7 @@ Declarations row_keys() {
        .without_effect = only_with_supervision,
        .field = field(&RunConfig::data, &DataSettings::train_on_prompt)},
       {.name = "packing",
+       .aliases = {"sft_packing"},
        .type = ValueType::kBoolean,
        .default_value = true,
        .section = kSection,

@@ -10,7 +10,7 @@ std::vector<Part> checkpointing_parts(const Json& value) {
 
 Declaration if_quantised(Declaration key) {
   key.without_effect = [](const Values& values) {
-    return values.given("quantization_bit")
+    return values["quantization_bit"].is_number()
                ? std::nullopt
                : std::optional<std::string>("quantization_bit is not given");
   };

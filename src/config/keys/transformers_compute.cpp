@@ -233,7 +233,7 @@ Declarations device_keys() {
               "there is no TPU here: leave it out"),
       off_too({"none"},
               refused("mp_parameters",
-                      text(""),
+                      anything(""),
                       "SageMaker's model parallelism",
                       "a model is divided by --zero_stage 3")),
       refused("past_index",

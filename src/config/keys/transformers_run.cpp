@@ -41,10 +41,11 @@ Declarations action_keys() {
 
 Declarations checkpoint_keys() {
   return {
-      planned("save_strategy",
-              one_of({"no", "steps", "epoch", "best"}),
-              "when to save a checkpoint",
-              "the result is saved at the end; checkpoints are not built yet"),
+      off_too({"no"},
+              planned("save_strategy",
+                      one_of({"no", "steps", "epoch", "best"}),
+                      "when to save a checkpoint",
+                      "the result is saved at the end; checkpoints are not built yet")),
       saving(planned("save_steps",
                      number(kPositive, nullptr, "updates, or a share of them below 1"),
                      "updates between checkpoints; Transformers' default is 500",
