@@ -152,6 +152,16 @@ Declarations seed_keys() {
   };
 }
 
+Declaration drop_last() {
+  Declaration key =
+      refused("dataloader_drop_last",
+              flag(false),
+              "leave out the last, smaller batch of an epoch",
+              "the last rows of an epoch are trained too, weighted by their tokens: leave it out");
+  key.deepspeed = {"dataloader_drop_last"};
+  return key;
+}
+
 Declarations loader_keys() {
   Declaration sampling{.name = "train_sampling_strategy",
                        .type = ValueType::kChoice,
@@ -170,10 +180,7 @@ Declarations loader_keys() {
                text("length"),
                "column that holds the rows' lengths",
                "rows are measured as they are tokenised"),
-      refused("dataloader_drop_last",
-              flag(false),
-              "leave out the last, smaller batch of an epoch",
-              "the last rows of an epoch are trained too, weighted by their tokens: leave it out"),
+      drop_last(),
       harmless("dataloader_num_workers",
                whole(kNotNegative, 0, "processes"),
                "processes that prepare batches",

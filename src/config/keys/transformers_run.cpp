@@ -104,6 +104,12 @@ Declarations checkpoint_keys() {
   };
 }
 
+// DeepSpeed has a key of the same name and meaning.
+Declaration in_both(Declaration key) {
+  key.deepspeed = {key.name};
+  return key;
+}
+
 Declarations logging_keys() {
   const std::vector<std::string> levels{
       "passive", "detail", "debug", "info", "warning", "error", "critical"};
@@ -154,8 +160,8 @@ Declarations logging_keys() {
                flag(false),
                "log tokens per second",
                "metrics.jsonl always has tokens_per_second"),
-      planned(
-          "log_level", one_of(levels, "passive"), "how much is said", "there is one level so far"),
+      in_both(planned(
+          "log_level", one_of(levels, "passive"), "how much is said", "there is one level so far")),
       harmless("log_level_replica",
                one_of(levels, "warning"),
                "how much the other ranks say",
