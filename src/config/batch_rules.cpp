@@ -175,11 +175,10 @@ std::string world_size_source(const Values& values, const Placement& place) {
 }  // namespace
 
 GridInForce solve_grid(const Values& values, const Placement& place, Problems& problems) {
-  GridInForce grid{
-      .world_size = values["ranks"].get<std::int64_t>(),
-      .tp = axis(values, {"tensor_parallel.autotp_size"}),
-      .sp = axis(values, {"sequence_parallel_size"}),
-      .source = world_size_source(values, place)};
+  GridInForce grid{.world_size = values["ranks"].get<std::int64_t>(),
+                   .tp = axis(values, {"tensor_parallel.autotp_size"}),
+                   .sp = axis(values, {"sequence_parallel_size"}),
+                   .source = world_size_source(values, place)};
   const auto solved = arithmetic::data_parallel_ranks({.world_size = grid.world_size,
                                                        .tensor_parallel = grid.tp,
                                                        .pipeline_parallel = grid.pp,

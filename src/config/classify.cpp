@@ -65,12 +65,13 @@ std::optional<std::string> reason_if(Status status, const Declaration& key, cons
   return key.status == status ? std::optional(key.reason) : std::nullopt;
 }
 
-// "--fp16 true (command line)" or "ds_config.json:14: fp16.enabled true".
+// "--fp16 true" or "ds_config.json:14: fp16.enabled true".
 std::string written_as(const Declaration& key, const Setting& setting) {
   const std::string name = setting.spelled.empty() ? key.name : setting.spelled;
+  const std::string value = shown(unless_secret(key, setting.value));
   return setting.source.kind == SourceKind::kCommandLine
-             ? fmt::format("--{} {}", name, shown(setting.value))
-             : fmt::format("{}: {} {}", setting.source.text, name, shown(setting.value));
+             ? fmt::format("--{} {}", name, value)
+             : fmt::format("{}: {} {}", setting.source.text, name, value);
 }
 
 class Classifier {
@@ -102,8 +103,10 @@ class Classifier {
                       bool given,
                       const std::string& why) {
     if (given) {
-      config_.without_effect.push_back(
-          {.key = key.name, .value = setting.value, .source = setting.source.text, .why = why});
+      config_.without_effect.push_back({.key = key.name,
+                                        .value = unless_secret(key, setting.value),
+                                        .source = setting.source.text,
+                                        .why = why});
     }
     return {Outcome::kWithoutEffect, why};
   }
@@ -119,8 +122,10 @@ class Classifier {
   }
 
   Fate planned(const Declaration& key, const Setting& setting, const std::string& why) {
-    config_.planned.push_back(
-        {.key = key.name, .value = setting.value, .source = setting.source.text, .why = why});
+    config_.planned.push_back({.key = key.name,
+                               .value = unless_secret(key, setting.value),
+                               .source = setting.source.text,
+                               .why = why});
     return {Outcome::kPlanned, why};
   }
 

@@ -32,7 +32,7 @@ Dialect dialect_of(const Node& document) {
 
 std::vector<std::string> arguments_for(const std::string& file, std::int64_t world_size) {
   Problems ignored;  // the second reading reports them
-  const Node document = read_document(file, "set-up to compare with", ignored);
+  const Node document = read_document(file, file, "set-up to compare with", ignored);
   const std::vector<std::string> ranks{"--world_size", std::to_string(world_size)};
   std::vector<std::string> arguments;
   switch (dialect_of(document)) {

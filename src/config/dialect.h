@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/problems.h"
 #include "config/schema.h"
 
 // The three ways in which files spell the same schema.

@@ -104,7 +104,10 @@ void add_member(Node& block, Member member, const std::string& name, Problems& p
                    fmt::format("{}:{}", name, member.line)}});
 }
 
-Node read_document(const fs::path& file, const std::string& what, Problems& problems) {
+Node read_document(const fs::path& file,
+                   const std::string& name,
+                   const std::string& what,
+                   Problems& problems) {
   check_file(file, what);
   const std::string text = read_file(file, ErrorKind::kConfig);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -112,7 +115,7 @@ Node read_document(const fs::path& file, const std::string& what, Problems& prob
   }
   const std::string ending = file.extension().string();
   const bool yaml = ending == ".yaml" || ending == ".yml";
-  return yaml ? read_yaml(text, file.string(), problems) : read_json(text, file.string(), problems);
+  return yaml ? read_yaml(text, name, problems) : read_json(text, name, problems);
 }
 
 }  // namespace zeroth::config

@@ -57,9 +57,10 @@ struct Leaf {
 // One YAML document, a block at the top.
 [[nodiscard]] Node read_yaml(std::string_view text, const std::string& name, Problems& problems);
 
-// By the file's ending: .yaml and .yml, else JSON. `what` is "ds config", "recipe": a missing or
-// empty file is said as such.
+// By the file's ending: .yaml and .yml, else JSON. `name` stands for it in messages; `what` is "ds
+// config", "recipe": a missing or empty file is said as such.
 [[nodiscard]] Node read_document(const std::filesystem::path& file,
+                                 const std::string& name,
                                  const std::string& what,
                                  Problems& problems);
 

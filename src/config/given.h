@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "config/problems.h"
 #include "config/schema.h"
 
 // What the sources say, before anything is decided.

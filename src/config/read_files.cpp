@@ -1,6 +1,7 @@
 #include "config/read_files.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include <fmt/format.h>
@@ -120,14 +121,25 @@ const Given* strongest(const Gathered& gathered, const std::string& key) {
   return best;
 }
 
+// A file by its name alone, unless another of that name has been read.
+std::string short_name(const std::string& file, const Gathered& gathered) {
+  const std::string name = std::filesystem::path(file).filename().string();
+  const bool taken =
+      std::any_of(gathered.account.begin(), gathered.account.end(), [&](const Written& w) {
+        return w.source.substr(0, w.source.rfind(':')) == name;
+      });
+  return taken ? file : name;
+}
+
 void gather_file(const std::string& file,
                  const std::string& what,
                  Dialect dialect,
                  Gathered& gathered,
                  Problems& problems) {
   try {
-    const Node document = read_document(file, what, problems);
-    gather(document, dialect, file, gathered, problems);
+    const std::string name = short_name(file, gathered);
+    const Node document = read_document(file, name, what, problems);
+    gather(document, dialect, name, gathered, problems);
   } catch (const Error& error) {
     problems.add(
         {.kind = ProblemKind::kFile, .key = "", .message = error.what(), .sources = {file}});

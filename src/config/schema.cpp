@@ -124,4 +124,8 @@ std::string shown(const Json& value) {
   return value.is_number_float() ? fmt::format("{:g}", value.get<double>()) : value.dump();
 }
 
+Json unless_secret(const Declaration& declaration, const Json& value) {
+  return declaration.secret && !value.is_null() ? Json("***") : value;
+}
+
 }  // namespace zeroth::config

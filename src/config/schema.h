@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "config/document.h"
 #include "config/run_config.h"
 
 // Every setting is a declaration; parsing, errors, help, the start table and the RunConfig handed
@@ -178,6 +177,7 @@ struct Declaration {
   std::map<std::string, std::string> refused_choices{};
   Range range{};
   Json default_value = nullptr;
+  bool secret = false;       // shown as ***
   bool repeatable = false;   // kList: may be given several times, all of them count
   bool may_be_auto = false;  // "auto" in a file: a stronger source or the default fills it
   std::string unit{};
@@ -217,6 +217,8 @@ struct ParsedValue {
   bool out_of_range = false;
 };
 
+struct Node;  // config/document.h
+
 [[nodiscard]] ParsedValue parse_value(const Declaration& declaration, std::string_view text);
 [[nodiscard]] ParsedValue parse_node(const Declaration& declaration, const Node& node);
 
@@ -228,6 +230,9 @@ struct ParsedValue {
 
 // How a value is shown to people.
 [[nodiscard]] std::string shown(const Json& value);
+
+// The same, or "***" where the key is a secret.
+[[nodiscard]] Json unless_secret(const Declaration& declaration, const Json& value);
 
 // The options of one command, from the declarations alone.
 [[nodiscard]] std::string options_help(Command command);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "config/document.h"
 #include "config/schema.h"
 #include <fmt/format.h>
 

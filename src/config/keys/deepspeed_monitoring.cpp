@@ -58,7 +58,7 @@ Declarations service_records() {
              kNothingSent),
       detail(key("comet.project", text(), "the run's project at Comet"), kNothingSent),
       detail(key("comet.workspace", text(), "the run's workspace at Comet"), kNothingSent),
-      detail(key("comet.api_key", text(), "the key to Comet's service"), kNothingSent),
+      detail(key("comet.api_key", password(), "the key to Comet's service"), kNothingSent),
       detail(key("comet.experiment_name", text(), "the run's name at Comet"), kNothingSent),
       detail(key("comet.experiment_key", text(), "the run's identity at Comet"), kNothingSent),
       detail(key("comet.online", flag(nullptr), "send to Comet at once"), kNothingSent),

@@ -19,6 +19,7 @@ struct Form {
   Range range{};
   std::vector<std::string> choices{};
   std::string unit{};
+  bool secret = false;
 };
 
 [[nodiscard]] inline Form flag(Json by_default) {
@@ -41,6 +42,11 @@ struct Form {
 
 [[nodiscard]] inline Form text(Json by_default = nullptr) {
   return {.type = ValueType::kText, .default_value = std::move(by_default)};
+}
+
+// Never shown.
+[[nodiscard]] inline Form password() {
+  return {.type = ValueType::kText, .secret = true};
 }
 
 [[nodiscard]] inline Form one_of(std::vector<std::string> choices, Json by_default = nullptr) {
@@ -86,6 +92,7 @@ struct Form {
           .choices = std::move(form.choices),
           .range = form.range,
           .default_value = std::move(form.default_value),
+          .secret = form.secret,
           .unit = std::move(form.unit),
           .commands = kRunFamily,
           .help = std::move(help),

@@ -157,7 +157,7 @@ Declarations swanlab_keys() {
                "where SwanLab keeps records",
                "use_swanlab is refused, so it keeps nothing"),
       harmless("swanlab_api_key",
-               text(),
+               password(),
                "SwanLab's password",
                "use_swanlab is refused, so no password is sent"),
       harmless("swanlab_logdir",
@@ -169,7 +169,7 @@ Declarations swanlab_keys() {
                "address SwanLab tells of the run's end",
                "use_swanlab is refused, so nobody is told"),
       harmless("swanlab_lark_secret",
-               text(),
+               password(),
                "password of that address",
                "use_swanlab is refused, so no address is called"),
   };

@@ -80,7 +80,7 @@ std::vector<Part> optimizer_arguments(const Json& value) {
 Declarations batch_keys() {
   return {
       {.name = "per_device_train_batch_size",
-       .aliases = {"batch_size", "micro_batch_size"},
+       .aliases = {"batch_size", "micro_batch_size", "per_gpu_train_batch_size"},
        .deepspeed = {"train_micro_batch_size_per_gpu"},
        .type = ValueType::kInteger,
        .range = kRowCount,
@@ -116,7 +116,7 @@ Declarations batch_keys() {
        .help =
            "rows of one update over all ranks: micro-batch x accumulation x data-parallel ranks"},
       {.name = "per_device_eval_batch_size",
-       .aliases = {"eval_batch_size"},
+       .aliases = {"eval_batch_size", "per_gpu_eval_batch_size"},
        .type = ValueType::kInteger,
        .range = kRowCount,
        .default_value = 8,
@@ -150,13 +150,13 @@ Declarations batch_keys() {
       {.name = "reduce_bucket_size",
        .deepspeed = {"zero_optimization.reduce_bucket_size"},
        .type = ValueType::kInteger,
-       .range = kAtLeastOne,
+       .range = {.min = 0, .max = 1e15},
        .default_value = 500000000,
        .may_be_auto = true,
        .unit = "elements",
        .section = kBatchSection,
        .commands = kTrainOnly,
-       .help = "gradients of one reduction between ranks; changes no number",
+       .help = "gradients of one reduction between ranks, 0: a parameter at a time; changes no number",
        .without_effect = only_with_ranks,
        .field = field(&RunConfig::zero, &ZeroSettings::reduce_bucket_elements)},
       {.name = "start_timeout",

@@ -235,7 +235,7 @@ Declarations hub_keys() {
               flag(false),
               "send the result to the Hugging Face hub",
               "nothing is sent anywhere: upload output_dir yourself, it is a complete folder"),
-      harmless("hub_token", text(), "the hub's password", "no hub is asked for anything"),
+      harmless("hub_token", password(), "the hub's password", "no hub is asked for anything"),
       harmless("hub_private_repo",
                flag(nullptr),
                "make the hub's repository private",
@@ -259,7 +259,7 @@ Declarations hub_keys() {
                "the hub's organization, in older releases",
                "push_to_hub is refused, so it needs no organization"),
       harmless("push_to_hub_token",
-               text(),
+               password(),
                "the hub's password, in older releases",
                "push_to_hub is refused, so it needs no password"),
   };
