@@ -219,7 +219,7 @@ void SharedCommunicator::barrier(const std::string& label) {
   queue_->start({"barrier", label, ""}, std::make_shared<BarrierOperation>()).wait();
 }
 
-void SharedCommunicator::note(const std::string& activity) noexcept {
+void SharedCommunicator::tell_activity(const std::string& activity) noexcept {
   queue_->note(activity);
 }
 

@@ -44,7 +44,6 @@ class SharedCommunicator : public Communicator {
                                     std::span<const std::byte> input,
                                     std::span<std::byte> output) override;
   void barrier(const std::string& label) override;
-  void note(const std::string& activity) noexcept override;
   void abort(const std::string& reason) noexcept override;
 
   // For communicators that add ranks of other hosts.
@@ -52,6 +51,9 @@ class SharedCommunicator : public Communicator {
 
   // The buffer as one of this communicator's own, or null.
   [[nodiscard]] std::shared_ptr<SharedBuffer> own(const BufferPtr& buffer) const noexcept;
+
+ protected:
+  void tell_activity(const std::string& activity) noexcept override;
 
  private:
   [[nodiscard]] BufferPtr allocate(const Call& call, SharedBuffer::Shape shape);

@@ -6,6 +6,7 @@
 #include "comm/make.h"
 #include "comm/mpi/mpi_operations.h"
 #include "comm/mpi/mpi_session.h"
+#include "comm/mpi/start_limit.h"
 #include "comm/shared_communicator.h"
 #include <fmt/format.h>
 
@@ -111,9 +112,10 @@ class MpiCommunicator : public Communicator {
 
   void barrier(const std::string& label) override { agree({"barrier", label, ""}); }
 
-  void note(const std::string& activity) noexcept override { host_->note(activity); }
-
   void abort(const std::string& reason) noexcept override { host_->abort(reason); }
+
+ protected:
+  void tell_activity(const std::string& activity) noexcept override { host_->note(activity); }
 
  private:
   [[nodiscard]] CallQueue& queue() const noexcept { return *host_->queue(); }
@@ -133,8 +135,12 @@ class MpiCommunicator : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi_communicator(double start_timeout_s) {
-  auto session = std::make_shared<MpiSession>();
+std::unique_ptr<Communicator> make_mpi_communicator(
+    double start_timeout_s, const std::function<void(const Error&)>& give_up) {
+  auto session = [&] {
+    const MpiStartLimit limit(start_timeout_s, give_up);
+    return std::make_shared<MpiSession>();
+  }();
   const std::vector<int>& ranks = session->ranks_of(session->host_of(session->rank()));
   int local_rank = 0;
   while (ranks[static_cast<std::size_t>(local_rank)] != session->rank()) {
