@@ -58,13 +58,13 @@ std::string next_command(const config::RunConfig& config) {
 
 std::string after_warmup(const train::TrainPlan& plan) {
   const arithmetic::Schedule& schedule = plan.schedule;
-  if (schedule.warmup_updates >= plan.total_updates) {
+  if (schedule.warmup_end() >= plan.total_updates) {
     return fmt::format("the warm-up of {} never ends: {:.3e} is not reached",
                        schedule.warmup_updates,
                        schedule.peak);
   }
   return fmt::format(
-      "{:.3e} after warm-up of {}", schedule.at(schedule.warmup_updates), schedule.warmup_updates);
+      "{:.3e} after warm-up of {}", schedule.at(schedule.warmup_end()), schedule.warmup_updates);
 }
 
 }  // namespace
