@@ -84,6 +84,13 @@ TEST(WarmupStableDecay, IsLlamaFactorysThirdsWhereNothingIsSaid) {
   EXPECT_NEAR(schedule.at(70), 0.5, 1e-12);  // half way from 40 to 100
 }
 
+TEST(Polynomial, FallsToItsEndAfterTheLastUpdateEvenWithPowerZero) {
+  Schedule schedule{.kind = ScheduleKind::kPolynomial, .peak = 1, .total_updates = 10};
+  schedule.curve = {.lr_end = 0.25, .power = 0};
+  EXPECT_EQ(schedule.at(10), 1.0);
+  EXPECT_EQ(schedule.at(11), 0.25);
+}
+
 TEST(Schedule, TheWarmupEndsAtThePeak) {
   for (const ScheduleKind kind : all_schedules()) {
     Schedule schedule = valid(kind);
