@@ -154,7 +154,7 @@ TEST_F(Launcher, ARankThatDoesNotEndIsKilledSoon) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_LT(outcome.seconds, 5);
   EXPECT_EQ(outcome.errors,
-            "rank 0 went on computing and was killed\nrank 1: data error: row 17\n");
+            "rank 0 did not end by itself and was killed\nrank 1: data error: row 17\n");
 }
 
 TEST_F(Launcher, SignalsReachTheWorkerOnce) {

@@ -108,7 +108,7 @@ void tell_of_others(const std::vector<const Child*>& failed,
         "{} stopped: {}", names_of(stopped), first_line(stopped.front()->status.failure())));
   }
   if (!killed.empty()) {
-    log::info(fmt::format("{} went on computing and was killed", names_of(killed)));
+    log::info(fmt::format("{} did not end by itself and was killed", names_of(killed)));
   }
 }
 

@@ -46,6 +46,11 @@ class SharedCommunicator : public Communicator {
   void barrier(const std::string& label) override;
   void abort(const std::string& reason) noexcept override;
 
+  // Collective. Takes the memory through which ranks show each other what lies in memory of their
+  // own, which would otherwise be taken at the first need: a run that gets none is told at its
+  // start and not when it saves its result.
+  void take_window();
+
   // For communicators that add ranks of other hosts.
   [[nodiscard]] const std::shared_ptr<CallQueue>& queue() const noexcept { return queue_; }
 
