@@ -105,6 +105,58 @@ TEST_F(Launcher, AKilledWorkerPointsAtMemory) {
       << outcome.errors;
 }
 
+TEST_F(Launcher, AWorkerThatEndsWithoutAWordIsNamed) {
+  set_worker("exit 1\n");
+  const Outcome outcome = run(train());
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.errors, "internal error: the worker ended with code 1 and no word\n");
+}
+
+// The stand-in finds the descriptor of its status in $4; an activity is its first line, a failure
+// lies behind its first page.
+constexpr auto kFail =
+    "fail() { printf '%s' \"$1\" | dd of=/proc/self/fd/$status bs=4096 seek=1 conv=notrunc "
+    "2>/dev/null; }\nstatus=$4\nrank=$(sed 's/.*\"rank\":\\([0-9]*\\).*/\\1/' <&$2)\n";
+
+TEST_F(Launcher, TheRanksFailureThatEndedTheRunIsToldLast) {
+  set_worker(std::string(kFail) +
+             "if [ $rank = 2 ]; then fail 'data error: row 17'; exit 3; fi\nsleep 0.3\n"
+             "fail 'communication error: rank 2 failed\n  rank 0 waited for it'; exit 5\n");
+  const Outcome outcome = run(train({"--ranks", "4"}));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.errors,
+            "ranks 0, 1 and 3 stopped: communication error: rank 2 failed\n"
+            "rank 2: data error: row 17\n");
+}
+
+TEST_F(Launcher, ARankThatOnlyHeardOfAFailureIsNotItsCause) {
+  set_worker(std::string(kFail) +
+             "if [ $rank = 0 ]; then fail 'communication error: rank 1 is gone'; exit 5; fi\n"
+             "sleep 0.3\nkill -KILL $$\n");
+  const Outcome outcome = run(train({"--ranks", "2"}));
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_LT(outcome.errors.find("rank 0 stopped: communication error: rank 1 is gone\n"),
+            outcome.errors.find("memory error: rank 1 (process"))
+      << outcome.errors;
+}
+
+TEST_F(Launcher, AnErrorThatAllRanksMeetIsToldOnce) {
+  set_worker(std::string(kFail) + "fail 'data error: rows.json is empty'; exit 3\n");
+  const Outcome outcome = run(train({"--ranks", "3"}));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_EQ(outcome.errors, "data error: rows.json is empty\n");
+}
+
+TEST_F(Launcher, ARankThatDoesNotEndIsKilledSoon) {
+  set_worker(std::string(kFail) +
+             "if [ $rank = 1 ]; then fail 'data error: row 17'; exit 3; fi\nexec sleep 60\n");
+  const Outcome outcome = run(train({"--ranks", "2"}));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_LT(outcome.seconds, 5);
+  EXPECT_EQ(outcome.errors,
+            "rank 0 did not end by itself and was killed\nrank 1: data error: row 17\n");
+}
+
 TEST_F(Launcher, SignalsReachTheWorkerOnce) {
   set_worker(
       "trap 'echo t >>got' TERM\ntrap 'echo u >>got' USR1\necho $$ >pid\n"

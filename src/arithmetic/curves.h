@@ -11,6 +11,9 @@ namespace zeroth::arithmetic {
 [[nodiscard]] double deepspeed_rate(const Schedule& schedule, std::int64_t update) noexcept;
 [[nodiscard]] Betas one_cycle_betas(const OneCycleParameters& cycle, std::int64_t update) noexcept;
 
+// DeepSpeed lets no warm-up be shorter than 2: ln(1) would divide by zero.
+[[nodiscard]] std::int64_t deepspeed_warmup(const Schedule& schedule) noexcept;
+
 // How many updates warmup_stable_decay's rate is flat, and how many it falls.
 struct StableAndDecay {
   std::int64_t stable = 0;

@@ -13,14 +13,9 @@ double as_double(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-// DeepSpeed lets no warm-up be shorter than 2: ln(1) would divide by zero.
-std::int64_t effective_warmup(const Schedule& schedule) {
-  return std::max<std::int64_t>(2, schedule.warmup_updates);
-}
-
-// From 0 towards 1 while index < effective_warmup.
+// From 0 towards 1 while index < deepspeed_warmup.
 double warmup_share(const Schedule& schedule, std::int64_t index) {
-  const double warmup = as_double(effective_warmup(schedule));
+  const double warmup = as_double(deepspeed_warmup(schedule));
   if (schedule.warmup.warmup_type == WarmupType::kLinear) {
     return as_double(index) / warmup;
   }
@@ -29,7 +24,7 @@ double warmup_share(const Schedule& schedule, std::int64_t index) {
 
 // WarmupLR and WarmupDecayLR: how far the rate is from the minimum to the peak.
 double rise_and_decay(const Schedule& schedule, std::int64_t index) {
-  const std::int64_t warmup = effective_warmup(schedule);
+  const std::int64_t warmup = deepspeed_warmup(schedule);
   if (index < warmup) {
     return warmup_share(schedule, index);
   }
@@ -47,7 +42,7 @@ double warmup_rate(const Schedule& schedule, std::int64_t index) {
 
 double warmup_cosine_rate(const Schedule& schedule, std::int64_t index) {
   const WarmupParameters& warmup = schedule.warmup;
-  const std::int64_t warmup_steps = effective_warmup(schedule);
+  const std::int64_t warmup_steps = deepspeed_warmup(schedule);
   if (index < 0) {
     return 0;
   }
@@ -123,6 +118,10 @@ double range_test_rate(const RangeTestParameters& parameters, std::int64_t updat
 }
 
 }  // namespace
+
+std::int64_t deepspeed_warmup(const Schedule& schedule) noexcept {
+  return std::max<std::int64_t>(2, schedule.warmup_updates);
+}
 
 // Until its first step, DeepSpeed's constructor leaves the momentum at the minimum, though the rate
 // is at its minimum too.

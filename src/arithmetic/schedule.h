@@ -10,9 +10,9 @@
 // Learning rates by update. A Schedule is a value; at(n) is the rate of the update that follows n
 // finished ones, so the first update of a run uses at(0). Skipped attempts do not count.
 //
-// [Note: schedule index] Transformers' formulas take n itself. DeepSpeed's start at index -1, which
-// its constructors answer with the minimum (or 0), and index 0 is the minimum again: updates 1 and
-// 2 share a rate.
+// [Note: schedule index] Transformers' formulas take n itself. DeepSpeed's take n - 1: at -1 its
+// constructors set the minimum (WarmupCosineLR 0), and a warm-up is at its minimum at 0 too, so
+// updates 1 and 2 of the Warmup kinds share a rate.
 namespace zeroth::arithmetic {
 
 enum class ScheduleKind {
@@ -61,8 +61,9 @@ struct CurveParameters {
 };
 
 // Parameters of DeepSpeed's WarmupLR, WarmupDecayLR and WarmupCosineLR. warmup_max_lr is the
-// schedule's peak (WarmupCosineLR: the optimizer's lr), warmup_num_steps its warmup_updates, and
-// total_num_steps its total_updates.
+// schedule's peak (not given: the optimizer's lr, for WarmupDecayLR 0.001; WarmupCosineLR always
+// takes the optimizer's), warmup_num_steps (1000) its warmup_updates, total_num_steps its
+// total_updates.
 struct WarmupParameters {
   WarmupType warmup_type = WarmupType::kLog;
   double warmup_min_lr = 0;
@@ -123,6 +124,10 @@ struct Schedule {
   // OneCycle with cycle_momentum replaces Adam's betas (the second by 0.99, as DeepSpeed does);
   // every other schedule leaves them alone: none.
   [[nodiscard]] std::optional<Betas> betas_at(std::int64_t update) const noexcept;
+
+  // Finished updates when the warm-up (OneCycle: the rise) is over and its end is reached: at() of
+  // it is the rate to show for it.
+  [[nodiscard]] std::int64_t warmup_end() const noexcept;
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

@@ -8,8 +8,8 @@
 namespace zeroth::arithmetic {
 namespace {
 
-// Transformers rounds up the product of doubles as it is: 1.1 epochs of 10 updates are 12, for the
-// product is 11.000000000000002. Runs stay comparable only if we do the same.
+// Transformers rounds up the product of doubles as it is: 1.1 epochs of 50 updates are 56, for the
+// product is 55.00000000000001. Runs stay comparable only if we do the same.
 std::int64_t rounded_up(double factor, std::int64_t count, const char* setting) {
   constexpr double kLargest = 9007199254740992;  // 2^53: counts beyond are no longer exact
   const double product = std::ceil(factor * static_cast<double>(count));

@@ -7,17 +7,16 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "cli/rank_watch.h"
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace zeroth::cli {
@@ -27,8 +26,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kWorkerName = "zeroth-worker";
-// Tools such as timeout(1) signal a process and then its group: one request, not two.
-constexpr std::chrono::milliseconds kOneRequest{300};
 
 [[noreturn]] void fail(const std::string& what) {
   throw Error(ErrorKind::kInternal, fmt::format("{}: {}", what, std::strerror(errno)));
@@ -53,39 +50,6 @@ int config_descriptor(const config::RunConfig& config) {
   return descriptor;
 }
 
-sigset_t watched_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD, SIGTSTP, SIGCONT}) {
-    sigaddset(&signals, signal);
-  }
-  return signals;
-}
-
-// Blocks the watched signals while it lives, so that they are taken one by one and none is missed.
-class WatchedSignals {
- public:
-  WatchedSignals() { ::sigprocmask(SIG_BLOCK, &signals_, &before_); }
-
-  WatchedSignals(const WatchedSignals&) = delete;
-  WatchedSignals& operator=(const WatchedSignals&) = delete;
-
-  ~WatchedSignals() { restore(); }
-
-  void restore() const noexcept { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-
-  // The next signal, or 0 if none came in time.
-  [[nodiscard]] int next(std::chrono::milliseconds at_most) const {
-    const timespec wait{.tv_sec = at_most.count() / 1000,
-                        .tv_nsec = at_most.count() % 1000 * 1'000'000};
-    return std::max(0, ::sigtimedwait(&signals_, nullptr, &wait));
-  }
-
- private:
-  sigset_t signals_ = watched_signals();
-  sigset_t before_{};
-};
-
 // OpenMP's threads wait by spinning, which on a machine that others use as well costs the work of a
 // whole core (a training run was seen to take 15 times as long). A short spin, then sleep, unless
 // the user decides.
@@ -99,6 +63,7 @@ void limit_spinning() {
 // once: through us.
 [[noreturn]] void become_worker(const fs::path& program,
                                 int config,
+                                WorkerStatus& status,
                                 pid_t front,
                                 const WatchedSignals& signals) {
   ::setpgid(0, 0);
@@ -108,147 +73,36 @@ void limit_spinning() {
   }
   signals.restore();
   limit_spinning();
-  std::string name = program.string();
-  std::string option = "--config-fd";
-  std::string descriptor = std::to_string(config);
-  std::array<char*, 4> arguments{name.data(), option.data(), descriptor.data(), nullptr};
+  std::array<std::string, 5> words{program.string(),
+                                   "--config-fd",
+                                   std::to_string(config),
+                                   "--status-fd",
+                                   std::to_string(status.descriptor())};
+  std::array<char*, words.size() + 1> arguments{};
+  std::transform(
+      words.begin(), words.end(), arguments.begin(), [](std::string& word) { return word.data(); });
+  ::fcntl(status.descriptor(), F_SETFD, 0);  // this worker's alone stays open
   ::execv(program.c_str(), arguments.data());
-  log::error(fmt::format("cannot start {}: {}", name, std::strerror(errno)));
+  (void)status.set_failure(fmt::format(
+      "{}: cannot start {}: {}", kind_name(ErrorKind::kInternal), words[0], std::strerror(errno)));
   ::_exit(exit_code(ErrorKind::kInternal));
 }
-
-int ended_by_signal(const std::string& who, int signal) {
-  if (signal == SIGINT || signal == SIGTERM) {  // the worker had not come to answering it
-    log::info("stopped before the run began: nothing was written");
-    return 128 + signal;
-  }
-  if (signal == SIGKILL) {
-    log::info(
-        fmt::format("{}: {} was killed by signal 9 (out of memory?)\n  Smaller rows or "
-                    "batches need less: "
-                    "--cutoff_len, --per_device_train_batch_size.",
-                    kind_name(ErrorKind::kMemory),
-                    who));
-    return exit_code(ErrorKind::kMemory);
-  }
-  log::info(fmt::format("{}: {} died of signal {} ({})",
-                        kind_name(ErrorKind::kInternal),
-                        who,
-                        signal,
-                        ::strsignal(signal)));
-  return exit_code(ErrorKind::kInternal);
-}
-
-// One rank's process.
-struct Child {
-  pid_t process = 0;
-  std::int64_t rank = 0;
-  std::optional<int> code;  // how it ended
-};
-
-// Watches the ranks until all have ended. The first that fails decides; the others get a while to
-// end by themselves (they notice, and say which rank it was), then they are killed.
-class Watch {
- public:
-  explicit Watch(std::vector<Child> children) : children_(std::move(children)) {}
-
-  int until_ended(const WatchedSignals& signals) {
-    while (std::any_of(
-        children_.begin(), children_.end(), [](const Child& child) { return !child.code; })) {
-      const int signal = signals.next(kPoll);
-      if (signal == SIGTSTP) {
-        stop_all();
-      } else if (signal != 0 && signal != SIGCHLD) {
-        hand_on(signal);
-      }
-      collect();
-      kill_stragglers();
-    }
-    return failure_.value_or(0);
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kPoll{500};
-  static constexpr std::chrono::seconds kPatience{10};
-
-  void collect() {
-    for (Child& child : children_) {
-      int status = 0;
-      if (child.code || ::waitpid(child.process, &status, WNOHANG) != child.process) {
-        continue;
-      }
-      child.code =
-          WIFSIGNALED(status) ? ended_by_signal(child, WTERMSIG(status)) : WEXITSTATUS(status);
-      if (*child.code != 0 && !failure_) {
-        failure_ = child.code;
-        failed_at_ = Clock::now();
-      }
-    }
-  }
-
-  int ended_by_signal(const Child& child, int signal) const {
-    const std::string who = children_.size() == 1
-                                ? "the worker"
-                                : fmt::format("rank {} (process {})", child.rank, child.process);
-    // Those that are killed because of another have been spoken for.
-    return failure_ ? 128 + signal : cli::ended_by_signal(who, signal);
-  }
-
-  void kill_stragglers() const {
-    if (!failure_ || Clock::now() - failed_at_ < kPatience) {
-      return;
-    }
-    for (const Child& child : children_) {
-      if (!child.code) {
-        ::kill(child.process, SIGKILL);
-      }
-    }
-  }
-
-  void stop_all() const {
-    send(SIGSTOP);
-    ::raise(SIGSTOP);  // goes on when somebody sends SIGCONT, which is then handed on
-  }
-
-  void send(int signal) const {
-    for (const Child& child : children_) {
-      if (!child.code) {
-        ::kill(child.process, signal);
-      }
-    }
-  }
-
-  void hand_on(int signal) {
-    const auto now = Clock::now();
-    const bool same_request = signal == last_signal_ && now - last_time_ < kOneRequest;
-    if (!same_request) {
-      send(signal);
-    }
-    last_signal_ = signal;
-    last_time_ = now;
-  }
-
-  std::vector<Child> children_;
-  std::optional<int> failure_;
-  Clock::time_point failed_at_{};
-  int last_signal_ = 0;
-  Clock::time_point last_time_{};
-};
 
 Child start_rank(const fs::path& program,
                  const config::RunConfig& config,
                  const WatchedSignals& signals) {
   const int descriptor = config_descriptor(config);
+  Child child{.rank = config.launch.rank, .status = WorkerStatus::create()};
   const pid_t front = ::getpid();
-  const pid_t worker = ::fork();
-  if (worker < 0) {
+  child.process = ::fork();
+  if (child.process < 0) {
     fail("cannot start the worker");
   }
-  if (worker == 0) {
-    become_worker(program, descriptor, front, signals);
+  if (child.process == 0) {
+    become_worker(program, descriptor, child.status, front, signals);
   }
   ::close(descriptor);
-  return {.process = worker, .rank = config.launch.rank};
+  return child;
 }
 
 }  // namespace
@@ -286,7 +140,7 @@ int run_workers(config::RunConfig config) {
     config.launch.rank = launched ? config.launch.rank : child;
     children.push_back(start_rank(program, config, signals));
   }
-  return Watch(std::move(children)).until_ended(signals);
+  return watch_ranks(std::move(children), config.batch.world_size, signals);
 }
 
 }  // namespace zeroth::cli

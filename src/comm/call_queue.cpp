@@ -174,6 +174,7 @@ void CallQueue::wait_until(const Need& need) {
         return;
       }
       broken_ = error;
+      follows_ = true;
       throw Error(*error);
     }
     look_closely = sleep(seen, idle_rounds);
@@ -340,15 +341,27 @@ std::optional<Error> CallQueue::trouble(const Need& need, bool look_closely) con
       return error(r, fmt::format("is gone: its process died {}", where(r)));
     }
   }
-  for (int r = 0; r < size(); ++r) {
-    const RankSlot& slot = segment_->slot(r);
-    const RankState state = slot.state.load();
-    if (r != rank_ && state == RankState::kFailed) {
-      return look_closely ? error(r, fmt::format("failed {}: {}", where(r), get_text(slot.failure)))
-                          : trouble(need, true);
+  for (const RankState state : {RankState::kFailed, RankState::kFollowed}) {
+    if (const std::optional<int> r = peer_in(state)) {
+      return look_closely
+                 ? error(*r,
+                         fmt::format(
+                             "failed {}: {}", where(*r), get_text(segment_->slot(*r).failure)))
+                 : trouble(need, true);
     }
-    if (r != rank_ && state == RankState::kLeft && needs_rank(need, r)) {
+  }
+  for (int r = 0; r < size(); ++r) {
+    if (r != rank_ && segment_->slot(r).state.load() == RankState::kLeft && needs_rank(need, r)) {
       return error(r, fmt::format("has ended {}", where(r)));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<int> CallQueue::peer_in(RankState state) const noexcept {
+  for (int r = 0; r < size(); ++r) {
+    if (r != rank_ && segment_->slot(r).state.load() == state) {
+      return r;
     }
   }
   return std::nullopt;
@@ -360,9 +373,9 @@ void CallQueue::note(const std::string& activity) noexcept {
 
 void CallQueue::fail(const std::string& reason) noexcept {
   RankSlot& mine = segment_->slot(rank_);
-  if (mine.state.load() != RankState::kFailed) {
+  if (mine.state.load() == RankState::kJoined) {
     put_text(mine.failure, reason);
-    mine.state.store(RankState::kFailed);
+    mine.state.store(follows_ ? RankState::kFollowed : RankState::kFailed);
     ring_all();
   }
 }

@@ -117,6 +117,7 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   [[nodiscard]] bool anything_polls() const noexcept;
   // Why this rank waits in vain, if it does; `look_closely` also asks the kernel.
   [[nodiscard]] std::optional<Error> trouble(const Need& need, bool look_closely) const;
+  [[nodiscard]] std::optional<int> peer_in(RankState state) const noexcept;
   [[nodiscard]] std::string where(int rank) const;
   [[nodiscard]] std::string name(int rank) const;
   void fail(const std::string& reason) noexcept;
@@ -130,6 +131,7 @@ class CallQueue : public std::enable_shared_from_this<CallQueue> {
   std::deque<std::shared_ptr<Operation>> direct_;       // point to point, not finished here
   bool window_is_ready_ = false;
   std::optional<Error> broken_;
+  bool follows_ = false;  // broken because a peer is
   std::chrono::steady_clock::time_point wait_began_;
 };
 

@@ -53,7 +53,14 @@ void InFlight::wait() {
   }
 }
 
-void Communicator::note(const std::string& /*activity*/) noexcept {
+void Communicator::note(const std::string& activity) {
+  tell_activity(activity);
+  if (observer_) {
+    observer_(activity);
+  }
+}
+
+void Communicator::tell_activity(const std::string& /*activity*/) noexcept {
 }
 
 void Communicator::abort(const std::string& /*reason*/) noexcept {

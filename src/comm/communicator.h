@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Collectives between the ranks of one group. All ranks call the same operations in the same order;
@@ -121,8 +123,13 @@ class Communicator {
   virtual void barrier(const std::string& label) = 0;
 
   // What this rank is busy with between operations ("forward of update 7"): named to the others if
-  // it dies.
-  virtual void note(const std::string& activity) noexcept;
+  // it dies, and to the observer, if there is one, which may throw.
+  void note(const std::string& activity);
+
+  using Observer = std::function<void(const std::string& activity)>;
+
+  void on_note(Observer observer) { observer_ = std::move(observer); }
+
   // This rank has failed: the others' waits end with an Error that names it and gives the reason.
   virtual void abort(const std::string& reason) noexcept;
 
@@ -130,6 +137,13 @@ class Communicator {
   // order.
   [[nodiscard]] std::vector<double> gather_values(const std::string& label,
                                                   std::span<const double> values);
+
+ protected:
+  // For peers to read when this rank is gone.
+  virtual void tell_activity(const std::string& activity) noexcept;
+
+ private:
+  Observer observer_;
 };
 
 }  // namespace zeroth::comm

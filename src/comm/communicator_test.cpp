@@ -267,6 +267,22 @@ TEST(Failures, ARankThatEndsEarlyIsNamed) {
                 "barrier 'end'"});
 }
 
+TEST(Failures, TheFirstToFailIsNamedAlsoByThoseThatComeLate) {
+  const auto errors = on_threads(3, [](Communicator& comm) {
+    if (comm.rank() == 2) {
+      throw Error(ErrorKind::kData, "row 17 is broken");
+    }
+    if (comm.rank() == 1) {  // rank 0 has failed for want of rank 2 by then
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+    comm.barrier("start");
+  });
+  for (const std::string& error : {errors[0], errors[1]}) {
+    EXPECT_TRUE(error.starts_with("rank 2 ")) << error;
+    expect_words({error}, {"failed before its first operation: row 17 is broken"});
+  }
+}
+
 TEST(Failures, AFailedCommunicatorStaysFailed) {
   const auto errors = on_threads(2, [](Communicator& comm) {
     if (comm.rank() == 0) {

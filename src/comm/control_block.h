@@ -17,7 +17,8 @@ inline constexpr std::uint64_t kWindowPieces = 4;  // how far a rank may fill ah
 inline constexpr std::size_t kInlineBytes = 512;
 inline constexpr std::uint64_t kPrivateSource = ~std::uint64_t{0};
 
-enum class RankState : std::uint32_t { kAbsent, kJoined, kLeft, kFailed };
+// kFollowed: failed because another did, which is the one to name.
+enum class RankState : std::uint32_t { kAbsent, kJoined, kLeft, kFailed, kFollowed };
 enum class StartState : std::uint32_t { kWaiting, kReady, kRefused };
 
 using Text = std::array<char, 256>;
@@ -36,7 +37,7 @@ struct alignas(64) RankSlot {
   std::int32_t pid;
   std::uint64_t start_time;  // of the process, in clock ticks since boot: tells a reused pid apart
   Text activity;
-  LongText failure;  // written before state becomes kFailed
+  LongText failure;  // written before state becomes kFailed or kFollowed
 
   alignas(64) std::atomic<std::uint32_t> bell;
   std::atomic<std::uint32_t> sleeping;

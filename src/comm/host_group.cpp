@@ -204,7 +204,12 @@ std::unique_ptr<SharedCommunicator> join_host_group(const HostGroup& group) {
                group.rank,
                group.size);
   std::shared_ptr<Segment> segment = group.rank == 0 ? gather_ranks(group) : meet_first_rank(group);
-  return std::make_unique<SharedCommunicator>(std::move(segment), group.rank, group.world_ranks);
+  auto communicator =
+      std::make_unique<SharedCommunicator>(std::move(segment), group.rank, group.world_ranks);
+  if (group.size > 1) {
+    communicator->take_window();
+  }
+  return communicator;
 }
 
 std::unique_ptr<Communicator> make_host_communicator(const HostGroup& group) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/communicator.h"
 
 // How each kind of communicator comes to be.
@@ -34,6 +36,10 @@ struct HostGroup {
 // All ranks that mpirun or srun started: `host` inside each host, MPI between hosts. Once per
 // process. kNotSupported in a build without MPI. ZEROTH_HOST_ID in the environment makes ranks of
 // one machine count as ranks of several hosts.
-[[nodiscard]] std::unique_ptr<Communicator> make_mpi_communicator(double start_timeout_s);
+//
+// MPI's own start waits for all ranks, and nothing can call it off: if it lasts longer than the
+// timeout, `give_up` is called, from another thread, and must end the process. Empty: it waits.
+[[nodiscard]] std::unique_ptr<Communicator> make_mpi_communicator(
+    double start_timeout_s, const std::function<void(const Error&)>& give_up = {});
 
 }  // namespace zeroth::comm

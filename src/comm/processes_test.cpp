@@ -53,7 +53,7 @@ TEST(Process, AKilledRankIsNamedSoonAndLeavesNothing) {
     EXPECT_EQ(run.wait(r), exit_code(ErrorKind::kCommunication));
     expect_words(run.errors(r),
                  {fmt::format("rank 1 (pid {}) is gone", run.pid(1)),
-                  "after operation 0, all_reduce 'norms'",
+                  "after operation 1, all_reduce 'norms'",
                   "busy with update 3",
                   "barrier 'end of update 3'"});
   }

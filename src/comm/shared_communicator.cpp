@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
@@ -18,6 +19,16 @@ constexpr std::uint64_t kAlignment = kPage;
 std::uint64_t as_unsigned(std::int64_t value) {
   ZEROTH_CHECK(value >= 0, "a size of {}", value);
   return static_cast<std::uint64_t>(value);
+}
+
+// What goes wrong in `work`; empty: nothing.
+std::string failure_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace
@@ -63,6 +74,10 @@ SharedCommunicator::SharedCommunicator(std::shared_ptr<Segment> segment,
       next_offset_(segment_->buffers_begin()) {
 }
 
+void SharedCommunicator::take_window() {
+  agree({"take_window", "", ""}, failure_of([this] { queue_->prepare_window(); }));
+}
+
 std::shared_ptr<SharedBuffer> SharedCommunicator::own(const BufferPtr& buffer) const noexcept {
   auto shared = std::dynamic_pointer_cast<SharedBuffer>(buffer);
   return shared != nullptr && shared->segment() == segment_.get() ? shared : nullptr;
@@ -81,23 +96,15 @@ BufferPtr SharedCommunicator::allocate_shared(std::int64_t bytes) {
 BufferPtr SharedCommunicator::allocate(const Call& call, SharedBuffer::Shape shape) {
   shape.number = next_number_++;
   shape.offset = std::exchange(next_offset_, next_offset_ + SharedBuffer::region_bytes(shape));
-  const auto attempt = [](const auto& work) -> std::string {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
   const int rank = queue_->rank();
   const std::uint64_t bytes = SharedBuffer::region_bytes(shape);
-  agree(call, attempt([&] {
+  agree(call, failure_of([&] {
           if (rank == 0) {
             segment_->grow(shape.offset + bytes, bytes);
           }
         }));
   // Each rank takes the memory of its own part, so that it lies near the rank's processor.
-  agree(call, attempt([&] {
+  agree(call, failure_of([&] {
           const bool first = rank == 0;
           if (first) {
             segment_->commit(shape.offset, kAlignment);
@@ -219,7 +226,7 @@ void SharedCommunicator::barrier(const std::string& label) {
   queue_->start({"barrier", label, ""}, std::make_shared<BarrierOperation>()).wait();
 }
 
-void SharedCommunicator::note(const std::string& activity) noexcept {
+void SharedCommunicator::tell_activity(const std::string& activity) noexcept {
   queue_->note(activity);
 }
 

@@ -44,14 +44,21 @@ class SharedCommunicator : public Communicator {
                                     std::span<const std::byte> input,
                                     std::span<std::byte> output) override;
   void barrier(const std::string& label) override;
-  void note(const std::string& activity) noexcept override;
   void abort(const std::string& reason) noexcept override;
+
+  // Collective. Takes the memory through which ranks show each other what lies in memory of their
+  // own, which would otherwise be taken at the first need: a run that gets none is told at its
+  // start and not when it saves its result.
+  void take_window();
 
   // For communicators that add ranks of other hosts.
   [[nodiscard]] const std::shared_ptr<CallQueue>& queue() const noexcept { return queue_; }
 
   // The buffer as one of this communicator's own, or null.
   [[nodiscard]] std::shared_ptr<SharedBuffer> own(const BufferPtr& buffer) const noexcept;
+
+ protected:
+  void tell_activity(const std::string& activity) noexcept override;
 
  private:
   [[nodiscard]] BufferPtr allocate(const Call& call, SharedBuffer::Shape shape);

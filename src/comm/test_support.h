@@ -74,6 +74,7 @@ class Exercise {
       reduce_scatters(numel, true);
       all_reduces(numel);
       gathers(numel);
+      gathers_into_larger(numel);
       broadcasts(numel);
       exchanges(numel);
       if (size_ > 1) {
@@ -144,6 +145,17 @@ class Exercise {
     std::copy_n(buffer->data(), part.size(), part.begin());
     comm_.all_gather("in place", part, shared).wait();
     keep(std::span<const std::byte>(shared->as<std::byte>()));
+  }
+
+  // The front of a buffer is filled, the rest stays as it is.
+  void gathers_into_larger(std::int64_t numel) {
+    const std::vector<float> shard = filled(numel);
+    const std::int64_t room = numel * size_ * 4 + 100;
+    for (const BufferPtr& full :
+         {comm_.allocate_shared(room), make_private_buffer(static_cast<std::size_t>(room))}) {
+      comm_.all_gather("larger", std::as_bytes(std::span(shard)), full).wait();
+      keep(std::span<const std::byte>(full->as<std::byte>()));
+    }
   }
 
   void broadcasts(std::int64_t numel) {

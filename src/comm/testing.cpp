@@ -88,9 +88,10 @@ class WatchedCommunicator : public Communicator {
     inner_->barrier(label);
   }
 
-  void note(const std::string& activity) noexcept override { inner_->note(activity); }
-
   void abort(const std::string& reason) noexcept override { inner_->abort(reason); }
+
+ protected:
+  void tell_activity(const std::string& activity) noexcept override { inner_->note(activity); }
 
  private:
   std::unique_ptr<Communicator> inner_;

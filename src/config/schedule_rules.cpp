@@ -18,13 +18,13 @@ const Declaration* key_of(const std::string& parameter, ScheduleKind kind) {
 }
 
 std::string after_warmup(const arithmetic::Schedule& schedule, std::int64_t total_updates) {
-  if (schedule.warmup_updates >= total_updates) {
+  if (schedule.warmup_end() >= total_updates) {
     return fmt::format("the warm-up of {} never ends: {:.3e} is not reached",
                        schedule.warmup_updates,
                        schedule.peak);
   }
   return fmt::format(
-      "{:.3e} after warm-up of {}", schedule.at(schedule.warmup_updates), schedule.warmup_updates);
+      "{:.3e} after warm-up of {}", schedule.at(schedule.warmup_end()), schedule.warmup_updates);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "optim/norm.h"
+#include <fmt/format.h>
 
 #include <ATen/ops/full.h>
 #include <c10/core/GradMode.h>
@@ -87,6 +88,7 @@ void Engine::set_window(std::int64_t num_micro_steps) {
 Loss Engine::forward(const models::TokenBatch& batch) {
   ZEROTH_CHECK(!awaiting_backward_, "two forwards without a backward between them");
   awaiting_backward_ = true;
+  note("forward");
   if (batch.num_targets == 0) {
     walk_without_rows();  // nothing to predict: no loss, no gradient
     return {};
@@ -108,6 +110,7 @@ Loss Engine::forward(const models::TokenBatch& batch) {
 void Engine::backward(const Loss& loss) {
   ZEROTH_CHECK(awaiting_backward_, "a backward without a forward");
   awaiting_backward_ = false;
+  note("backward");
   window_loss_.sum += loss.sum;
   window_loss_.weight += loss.weight;
   if (tape_.back().output.defined()) {
@@ -151,9 +154,17 @@ void Engine::walk_back_without_rows() {
 // Starts the reduction of this unit's gradients and waits for that of the unit before, which had
 // the time between.
 void Engine::reduce(std::size_t index) {
+  const bool reduces_now =
+      shared_->options().policy.shard_gradients && !states_[index].leaves().empty();
+  if (reduces_now) {
+    note("reduction");
+  }
   states_[index].submit_gradients();
   if (index + 1 < states_.size()) {
     states_[index + 1].wait_gradients();
+  }
+  if (reduces_now) {
+    note("backward");
   }
 }
 
@@ -174,6 +185,7 @@ StepReport Engine::step() {
 
 StepReport Engine::finish_window() {
   ++num_attempts_;
+  note("reduction");
   const Loss loss = sum_over_ranks(window_loss_);
   StepReport report{
       .window_finished = true, .step = num_updates_, .attempts = num_attempts_, .loss = loss};
@@ -182,6 +194,7 @@ StepReport Engine::finish_window() {
     return report;
   }
   finish_reductions();
+  note("step");
   const double per_target = 1.0 / (kBackwardScale * static_cast<double>(loss.weight));
   report.grad_norm = gradient_norm(per_target);
   if (!std::isfinite(report.grad_norm)) {
@@ -273,6 +286,10 @@ at::Tensor Engine::backward_unit(std::size_t index, const at::Tensor& grad_outpu
   }
   release(index);
   return wants_input ? grads.back() : at::Tensor();
+}
+
+void Engine::note(const char* phase) const {
+  comm().note(fmt::format("{} of update {}", phase, num_updates_ + 1));
 }
 
 void Engine::prefetch(std::size_t index) {

@@ -117,6 +117,8 @@ class Engine {
   [[nodiscard]] double gradient_norm(double scale) const;
   [[nodiscard]] std::pair<const zero::UnitState*, std::size_t> find(const std::string& name) const;
   StepReport finish_window();
+  // Tells the other ranks what this one goes on to: "forward", "backward", "reduction" or "step".
+  void note(const char* phase) const;
   void update_parameters(double learning_rate, double gradient_scale);
 
   std::shared_ptr<memory::Tally> tally_;

@@ -179,6 +179,7 @@ void Trainer::evaluate_if_due(std::int64_t attempt) {
 
 void Trainer::evaluate_now() {
   const Clock::time_point start = Clock::now();
+  engine_.comm().note(fmt::format("evaluation after update {}", summary_.updates));
   const engine::Loss loss = evaluate(engine_, *validation_, config_.batch.eval_rows, pad_id_);
   evaluated_at_ = summary_.updates;
   summary_.eval_loss = loss.mean();

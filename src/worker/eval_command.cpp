@@ -29,11 +29,14 @@ data::Dataset load_rows(const config::RunConfig& config, const Inputs& inputs) {
 
 void run_eval(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
+  comm->note("reading the data");
   const Inputs inputs = open_inputs(config);
   const data::Dataset dataset = load_rows(config, inputs);
   log::info(data_line("evaluation", dataset));
+  comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
   const auto engine = inference_engine(loaded.model, compute_dtype(config), comm);
+  comm->note("evaluation");
   const engine::Loss loss =
       train::evaluate(*engine, dataset, config.batch.eval_rows, inputs.pad_id);
   const auto rows = static_cast<std::int64_t>(dataset.examples.size());

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -11,11 +12,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/worker_status.h"
 #include "worker/commands.h"
+#include "worker/processors.h"
 #include "worker/ranks.h"
 #include "worker/signals.h"
 #include <fmt/format.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
@@ -27,14 +31,23 @@ using zeroth::ErrorKind;
 using zeroth::config::Command;
 using zeroth::config::RunConfig;
 
-// Which rank this process is; known once the configuration is read.
-std::int64_t speaking_rank = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+// What the front has handed over: descriptors of the configuration and of the status that it reads
+// when this process has ended.
+struct Inherited {
+  int config = -1;
+  int status = -1;
+};
 
-RunConfig read_config(int argc, char** argv) {
-  if (argc != 3 || std::strcmp(argv[1], "--config-fd") != 0) {
+Inherited inherited(int argc, char** argv) {
+  if (argc != 5 || std::strcmp(argv[1], "--config-fd") != 0 ||
+      std::strcmp(argv[3], "--status-fd") != 0) {
     throw Error(ErrorKind::kUsage, "zeroth-worker is started by zeroth; run `zeroth --help`");
   }
-  const std::string path = fmt::format("/proc/self/fd/{}", std::atoi(argv[2]));
+  return {.config = std::atoi(argv[2]), .status = std::atoi(argv[4])};
+}
+
+RunConfig read_config(int descriptor) {
+  const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
   const std::string text = zeroth::read_file(path, ErrorKind::kInternal);
   return zeroth::config::from_json(
       zeroth::parse_json(text, "the front's configuration", ErrorKind::kInternal));
@@ -52,10 +65,26 @@ void keep_freed_memory() {
 
 using RankCommand = void (*)(const RunConfig&, const zeroth::worker::CommPtr&);
 
+using Status = std::optional<zeroth::WorkerStatus>;
+
+// The front tells people, once and last. Gives the code to end with.
+int report(Status& status, ErrorKind kind, const std::string& message) {
+  const std::string text = fmt::format("{}: {}", zeroth::kind_name(kind), message);
+  if (!status || !status->set_failure(text)) {
+    zeroth::log::always(text);
+  }
+  return zeroth::exit_code(kind);
+}
+
 // A rank that fails says why to the others, so that none of them waits or wonders.
-void run_as_rank(RankCommand command, const RunConfig& config) {
-  const zeroth::worker::CommPtr comm = zeroth::worker::join_ranks(config);
+void run_as_rank(RankCommand command, const RunConfig& config, Status& status) {
+  const zeroth::worker::RankHooks hooks{
+      .activity = [&status](const std::string& activity) { status->set_activity(activity); },
+      .give_up =
+          [&status](const Error& error) { ::_exit(report(status, error.kind(), error.what())); }};
+  const zeroth::worker::CommPtr comm = zeroth::worker::join_ranks(config, hooks);
   try {
+    zeroth::worker::share_processors(*comm, config.threads);
     command(config, comm);
   } catch (const std::exception& error) {
     comm->abort(error.what());
@@ -63,20 +92,19 @@ void run_as_rank(RankCommand command, const RunConfig& config) {
   }
 }
 
-void run(const RunConfig& config) {
+void run(const RunConfig& config, Status& status) {
   keep_freed_memory();
-  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
-  at::set_num_threads(static_cast<int>(
-      config.threads > 0 ? config.threads
-                         : std::max<std::int64_t>(1, cores / config.batch.world_size)));
   switch (config.command) {
     case Command::kTrain:
-      return run_as_rank(zeroth::worker::run_train, config);
+      return run_as_rank(zeroth::worker::run_train, config, status);
     case Command::kEval:
-      return run_as_rank(zeroth::worker::run_eval, config);
+      return run_as_rank(zeroth::worker::run_eval, config, status);
     case Command::kPredict:
-      return run_as_rank(zeroth::worker::run_predict, config);
+      return run_as_rank(zeroth::worker::run_predict, config, status);
     case Command::kInitModel:
+      at::set_num_threads(static_cast<int>(
+          config.threads > 0 ? config.threads
+                             : static_cast<std::int64_t>(std::thread::hardware_concurrency())));
       return zeroth::worker::run_init_model(config);
     case Command::kTokenize:
     case Command::kTrainTokenizer:
@@ -85,48 +113,40 @@ void run(const RunConfig& config) {
   throw Error(ErrorKind::kInternal, "the front does this command itself");
 }
 
-// Rank 0 tells all; the others name themselves in one line, for what they meet is mostly the same.
-int report(ErrorKind kind, const std::string& message) {
-  const bool whole = speaking_rank == 0;
-  zeroth::log::always(whole ? fmt::format("{}: {}", zeroth::kind_name(kind), message)
-                            : fmt::format("rank {}: {}: {}",
-                                          speaking_rank,
-                                          zeroth::kind_name(kind),
-                                          message.substr(0, message.find('\n'))));
-  return zeroth::exit_code(kind);
-}
-
-int report_no_memory() {
-  return report(ErrorKind::kMemory,
+int report_no_memory(Status& status) {
+  return report(status,
+                ErrorKind::kMemory,
                 "no memory is left\n  Less is needed with smaller --cutoff_len, "
                 "--per_device_train_batch_size, --per_device_eval_batch_size or --lora_rank.");
 }
 
 // LibTorch tells that memory ran out in words alone.
-int report_tensor_error(const c10::Error& error) {
+int report_tensor_error(Status& status, const c10::Error& error) {
   const std::string what = error.what_without_backtrace();
   const bool no_memory = what.find("can't allocate memory") != std::string::npos ||
                          what.find("not enough memory") != std::string::npos ||
                          what.find("Storage size calculation overflowed") != std::string::npos;
-  return no_memory ? report_no_memory() : report(ErrorKind::kInternal, what);
+  return no_memory ? report_no_memory(status) : report(status, ErrorKind::kInternal, what);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  Status status;
   try {
-    const RunConfig config = read_config(argc, argv);
-    speaking_rank = config.launch.rank;
-    zeroth::worker::answer_signals(config.command, speaking_rank == 0);
-    run(config);
+    const Inherited descriptors = inherited(argc, argv);
+    status.emplace(zeroth::WorkerStatus::open(descriptors.status));
+    const RunConfig config = read_config(descriptors.config);
+    zeroth::worker::answer_signals(config.command, config.launch.rank == 0);
+    run(config, status);
     return 0;
   } catch (const Error& error) {
-    return report(error.kind(), error.what());
+    return report(status, error.kind(), error.what());
   } catch (const c10::Error& error) {
-    return report_tensor_error(error);
+    return report_tensor_error(status, error);
   } catch (const std::bad_alloc&) {
-    return report_no_memory();
+    return report_no_memory(status);
   } catch (const std::exception& error) {
-    return report(ErrorKind::kInternal, error.what());
+    return report(status, ErrorKind::kInternal, error.what());
   }
 }

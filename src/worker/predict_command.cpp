@@ -138,6 +138,7 @@ class Predictor {
 
 void run_predict(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
+  comm->note("reading the data");
   const Inputs inputs = open_inputs(config);
   const auto& names =
       config.data.eval_dataset.empty() ? config.data.dataset : config.data.eval_dataset;
@@ -146,11 +147,13 @@ void run_predict(const config::RunConfig& config, const CommPtr& comm) {
       data::load_prompts(as_paths(names), inputs.tokenizer, inputs.load, &counts);
   report_counts(config, inputs, counts);
   check_rooms(prompts, generate_options(config, inputs));
+  comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
   const auto engine = inference_engine(loaded.model, compute_dtype(config), comm);
   if (comm->rank() == 0) {
     remove_results(config.output.output_dir);
   }
+  comm->note("prediction");
   const Outcome outcome = Predictor(config, inputs, *engine).run(prompts);
   log::info(fmt::format("exact match {:.2f} % ({} of {} rows, white space at the ends not counted)",
                         100.0 * outcome.exact_match(),

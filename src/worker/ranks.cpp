@@ -5,12 +5,14 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "worker/test_stop.h"
 #include <fmt/format.h>
 
 namespace zeroth::worker {
 namespace {
 
-std::unique_ptr<comm::Communicator> make_communicator(const config::RunConfig& config) {
+std::unique_ptr<comm::Communicator> make_communicator(const config::RunConfig& config,
+                                                      const RankHooks& hooks) {
   switch (config.launch.kind) {
     case config::LaunchKind::kLocal:
       return comm::make_local_communicator();
@@ -22,13 +24,15 @@ std::unique_ptr<comm::Communicator> make_communicator(const config::RunConfig& c
     case config::LaunchKind::kMpi:
       break;
   }
-  return comm::make_mpi_communicator(config.launch.start_timeout_s);
+  return comm::make_mpi_communicator(config.launch.start_timeout_s, hooks.give_up);
 }
 
 }  // namespace
 
-std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config) {
-  std::shared_ptr<comm::Communicator> comm = make_communicator(config);
+std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config,
+                                               const RankHooks& hooks) {
+  hooks.activity("joining the other ranks");
+  std::shared_ptr<comm::Communicator> comm = make_communicator(config, hooks);
   if (comm->size() != config.batch.world_size) {
     throw Error(
         ErrorKind::kConfig,
@@ -37,6 +41,13 @@ std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config) 
                     config.batch.world_size));
   }
   log::set_quiet(comm->rank() != 0);
+  comm->on_note(
+      [activity = hooks.activity, stop = test_stop(comm->rank())](const std::string& text) {
+        activity(text);
+        if (stop) {
+          stop(text);
+        }
+      });
   return comm;
 }
 

@@ -1,18 +1,28 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/make.h"
 #include "config/run_config.h"
 
 namespace zeroth::worker {
 
+struct RankHooks {
+  // Sees what this rank is busy with, from its start on.
+  std::function<void(const std::string& activity)> activity;
+  // Ends the process with this error: the one wait from which nothing can be thrown is MPI's start.
+  std::function<void(const Error& error)> give_up;
+};
+
 // Joins the other ranks of this run; returns when all are there. From then on only rank 0 speaks to
-// people.
-[[nodiscard]] std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config);
+// people. The hooks must outlive the communicator.
+[[nodiscard]] std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config,
+                                                             const RankHooks& hooks);
 
 // Every rank's text at every rank, in rank order. Collective.
 [[nodiscard]] std::vector<std::string> gather_texts(comm::Communicator& comm,

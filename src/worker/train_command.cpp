@@ -112,8 +112,10 @@ void print_summary(const config::RunConfig& config, const train::TrainSummary& s
 
 void run_train(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
+  comm->note("reading the data");
   const Inputs inputs = open_inputs(config);
   const Data data = load_data(config, inputs);
+  comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/true);
   log::info(model_line(loaded.model, config));
   if (loaded.adapter) {
@@ -141,7 +143,9 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   const data::Dataset* validation = data.validation ? &*data.validation : nullptr;
   const train::TrainSummary summary =
       train::Trainer(config, plan, engine, data.train, validation, inputs.pad_id).run();
+  comm->note(fmt::format("save of update {}", summary.updates));
   const std::vector<fs::path> files = save(config, loaded, engine);
+  comm->barrier("end of the save");  // the result is there, and every rank knows
   if (comm->rank() == 0) {
     log::info(finish_table(config, summary, files));
     print_summary(config, summary);

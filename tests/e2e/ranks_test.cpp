@@ -1,62 +1,19 @@
+#include "e2e/ranks.h"
+
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 
 #include "base/text.h"
-#include "e2e/support.h"
 #include <fmt/format.h>
 #include <unistd.h>
 
-// Several ranks as real processes: by --ranks, by mpirun, and as a torchrun-style launcher starts
-// them.
 namespace zeroth::e2e {
 namespace {
 
 namespace fs = std::filesystem;
 
-Words cut(int ranks, int micro, int accumulation, int stage) {
-  return {"--ranks",
-          std::to_string(ranks),
-          "--per_device_train_batch_size",
-          std::to_string(micro),
-          "--gradient_accumulation_steps",
-          std::to_string(accumulation),
-          "--zero_stage",
-          std::to_string(stage)};
-}
-
-class Ranks : public EndToEnd {
- protected:
-  // The weights that a cut of the same global batch of 8 rows leaves.
-  Tensors weights_of(const std::string& out, const Words& cut_words) const {
-    (void)good(train(out, joined(cut_words, {"--finetuning_type", "full"})));
-    return tensors_of(path(out) / "model.safetensors");
-  }
-
-  // One rank for each of `hosts`; ranks of different names count as ranks of different hosts.
-  testing::Outcome under_mpirun(const Words& hosts, const Words& words) const {
-    testing::Invocation invocation = this->invocation(words);
-    Words line{
-        "/usr/bin/env", "mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"};
-    for (const std::string& host : hosts) {
-      if (host != hosts.front() || line.back() != "none") {
-        line.emplace_back(":");
-      }
-      line = joined(joined(line, {"-n", "1", "/usr/bin/env", "ZEROTH_HOST_ID=" + host}),
-                    invocation.arguments);
-    }
-    invocation.arguments = line;
-    return testing::run(invocation);
-  }
-};
-
-TEST_F(Ranks, N20_EveryStageAndCutGivesTheSameWeights) {
-  const Tensors alone = weights_of("alone", cut(1, 8, 1, 0));
-  for (int stage = 0; stage <= 3; ++stage) {
-    const std::string out = fmt::format("stage{}", stage);
-    EXPECT_LT(relative_distance(weights_of(out, cut(2, 2, 2, stage)), alone), 1e-5) << out;
-  }
-  EXPECT_LT(relative_distance(weights_of("four", cut(4, 1, 2, 2)), alone), 1e-5);
-}
+class Ranks : public RankTest {};
 
 TEST_F(Ranks, ResultFilesOfStagesThatAgreeAreTheSameBytes) {
   (void)good(train("zero", cut(2, 4, 1, 0)));
@@ -96,13 +53,73 @@ TEST_F(Ranks, D21_MoreRanksThanRowsInTheLastWindowDoNotHang) {
 }
 
 TEST_F(Ranks, N08_EvaluationDoesNotDependOnRanks) {
-  const Json alone = json_of({"eval", "--model_name_or_path", "model", "--dataset", "rows.json"});
-  for (const char* ranks : {"2", "3"}) {
-    const Json together = json_of(
-        {"eval", "--model_name_or_path", "model", "--dataset", "rows.json", "--ranks", ranks});
+  const Words rows{
+      "eval", "--model_name_or_path", "model", "--dataset", "rows.json", "--max_samples", "8"};
+  const Json alone = json_of(rows);
+  for (const char* ranks : {"2", "4"}) {
+    const Json together = json_of(joined(rows, {"--ranks", ranks}));
     EXPECT_NEAR(together.at("loss").get<double>() / alone.at("loss").get<double>(), 1.0, 1e-6);
     EXPECT_EQ(together.at("rows"), alone.at("rows"));
     EXPECT_EQ(together.at("target_tokens"), alone.at("target_tokens"));
+  }
+}
+
+TEST_F(Ranks, N08_EvaluationWhileTrainingDoesNotDependOnRanks) {
+  std::vector<Json> alone;
+  for (const Words& ranks : {cut(1, 8, 1, 0), cut(4, 1, 2, 2)}) {
+    (void)good(train("out",
+                     joined(ranks,
+                            {"--val_size",
+                             "8",
+                             "--eval_strategy",
+                             "steps",
+                             "--eval_steps",
+                             "1",
+                             "--max_steps",
+                             "2",
+                             "--overwrite_output_dir"})));
+    const std::vector<Json> evaluations = records_of(path("out"), "evaluation");
+    ASSERT_EQ(evaluations.size(), 2U);
+    alone = alone.empty() ? evaluations : alone;
+    for (std::size_t i = 0; i < evaluations.size(); ++i) {
+      EXPECT_NEAR(
+          evaluations[i].at("loss").get<double>() / alone[i].at("loss").get<double>(), 1.0, 1e-6);
+      EXPECT_EQ(evaluations[i].at("target_tokens"), alone[i].at("target_tokens"));
+      EXPECT_EQ(evaluations[i].at("rows"), 8);
+    }
+  }
+}
+
+// 1000 rows, 5 a rank, 4 ranks: 50 updates whoever counts.
+TEST_F(Ranks, N11_TheScheduleCountsUpdatesOfTheWholeRun) {
+  Json rows = Json::array();
+  for (int i = 0; i < 1000; ++i) {
+    rows.push_back({{"instruction", "say"}, {"input", ""}, {"output", std::to_string(i)}});
+  }
+  write("thousand.json", rows.dump());
+  const Words epoch{"--dataset",
+                    "thousand.json",
+                    "--num_train_epochs",
+                    "1",
+                    "--max_steps",
+                    "-1",
+                    "--lr_scheduler_type",
+                    "cosine"};
+  std::vector<double> rates;
+  for (const Words& ranks : {cut(4, 5, 1, 1), cut(1, 20, 1, 0)}) {
+    (void)good(train("out", joined(joined(ranks, epoch), {"--overwrite_output_dir"})));
+    const std::vector<Json> updates = records_of(path("out"), "update");
+    ASSERT_EQ(updates.size(), 50U);
+    std::vector<double> these;
+    for (const Json& update : updates) {
+      these.push_back(update.at("learning_rate").get<double>());
+    }
+    EXPECT_EQ(these.front(), 1e-3);
+    EXPECT_NEAR(these[25], 0.5e-3, 1e-9);  // after 25 updates
+    // 0 is what update 51 would use.
+    EXPECT_NEAR(these.back(), 0.5e-3 * (1 + std::cos(M_PI * 49 / 50)), 1e-9);
+    rates = rates.empty() ? these : rates;
+    EXPECT_EQ(these, rates);
   }
 }
 
@@ -166,45 +183,6 @@ TEST_F(Ranks, TheOthersEndSoonWhenOneIsKilled) {
       << content_of(path("stderr"));
 }
 
-TEST_F(Ranks, MpirunGivesTheSameWeightsAlsoBetweenHosts) {
-  if (testing::run({.arguments = {"/usr/bin/env", "mpirun", "--version"}}).exit_code != 0) {
-    GTEST_SKIP() << "needs mpirun";
-  }
-  const Words job{"--per_device_train_batch_size",
-                  "2",
-                  "--gradient_accumulation_steps",
-                  "2",
-                  "--zero_stage",
-                  "2",
-                  "--finetuning_type",
-                  "full"};
-  const Tensors by_ranks = weights_of("ranks", cut(2, 2, 2, 2));
-  for (const Words& hosts : {Words{"a", "a"}, Words{"a", "b"}}) {
-    const std::string out = "mpi_" + hosts.back();
-    const testing::Outcome outcome = under_mpirun(hosts, train(out, job));
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    EXPECT_EQ(tensors_of(path(out) / "model.safetensors"), by_ranks) << out;
-  }
-}
-
-TEST_F(Ranks, LaunchersThatContradictAreRefused) {
-  testing::Invocation invocation = this->invocation(train("out"));
-  invocation.environment = {"WORLD_SIZE=4"};
-  testing::Outcome outcome = testing::run(invocation);
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.errors.find("WORLD_SIZE=4 (environment) without RANK"), std::string::npos)
-      << outcome.errors;
-  invocation.environment = {"WORLD_SIZE=4", "RANK=0", "LOCAL_WORLD_SIZE=2"};
-  outcome = testing::run(invocation);
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.errors.find("mpirun -n 4"), std::string::npos) << outcome.errors;
-  invocation.environment = {
-      "WORLD_SIZE=4", "RANK=0", "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1"};
-  outcome = testing::run(invocation);
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.errors.find("two launchers disagree"), std::string::npos) << outcome.errors;
-}
-
 TEST_F(Ranks, ATorchrunStyleLauncherStartsARun) {
   std::vector<pid_t> ranks;
   for (int rank = 0; rank < 2; ++rank) {
@@ -223,16 +201,6 @@ TEST_F(Ranks, ATorchrunStyleLauncherStartsARun) {
   }
   EXPECT_TRUE(fs::exists(path("out/adapter_model.safetensors"))) << content_of(path("rank0.err"));
   EXPECT_EQ(content_of(path("rank1.err")), "");
-}
-
-TEST_F(Ranks, ARankThatNeverStartsIsNamed) {
-  testing::Invocation invocation = this->invocation(train("out", {"--start_timeout", "1"}));
-  invocation.environment = {
-      "WORLD_SIZE=2", "RANK=0", "LOCAL_RANK=0", fmt::format("MASTER_PORT={}", ::getpid())};
-  const testing::Outcome outcome = testing::run(invocation);
-  EXPECT_EQ(outcome.exit_code, 5) << outcome.errors;
-  EXPECT_NE(outcome.errors.find("rank 1"), std::string::npos) << outcome.errors;
-  EXPECT_LT(outcome.seconds, 20);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "comm/make.h"
 #include "comm/mpi/mpi_operations.h"
 #include "comm/mpi/mpi_session.h"
+#include "comm/mpi/start_limit.h"
 #include "comm/shared_communicator.h"
 #include <fmt/format.h>
 
@@ -55,8 +56,11 @@ class MpiCommunicator : public Communicator {
   [[nodiscard]] InFlight all_gather(const std::string& label,
                                     std::span<const std::byte> shard,
                                     BufferPtr full) override {
-    const auto whole = static_cast<std::size_t>(full->bytes());
-    ZEROTH_CHECK_EQ(whole, shard.size() * static_cast<std::size_t>(size()), "the gathered size");
+    const std::size_t whole = shard.size() * static_cast<std::size_t>(size());
+    ZEROTH_CHECK(whole <= static_cast<std::size_t>(full->bytes()),
+                 "{} gathered bytes into a buffer of {}",
+                 whole,
+                 full->bytes());
     std::shared_ptr<SharedBuffer> shared = host_->own(full);
     if (shared != nullptr && shared->is_for_all()) {
       const Call call{
@@ -111,9 +115,10 @@ class MpiCommunicator : public Communicator {
 
   void barrier(const std::string& label) override { agree({"barrier", label, ""}); }
 
-  void note(const std::string& activity) noexcept override { host_->note(activity); }
-
   void abort(const std::string& reason) noexcept override { host_->abort(reason); }
+
+ protected:
+  void tell_activity(const std::string& activity) noexcept override { host_->note(activity); }
 
  private:
   [[nodiscard]] CallQueue& queue() const noexcept { return *host_->queue(); }
@@ -133,8 +138,12 @@ class MpiCommunicator : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi_communicator(double start_timeout_s) {
-  auto session = std::make_shared<MpiSession>();
+std::unique_ptr<Communicator> make_mpi_communicator(
+    double start_timeout_s, const std::function<void(const Error&)>& give_up) {
+  auto session = [&] {
+    const MpiStartLimit limit(start_timeout_s, give_up);
+    return std::make_shared<MpiSession>();
+  }();
   const std::vector<int>& ranks = session->ranks_of(session->host_of(session->rank()));
   int local_rank = 0;
   while (ranks[static_cast<std::size_t>(local_rank)] != session->rank()) {
