@@ -128,7 +128,7 @@ void put_solution(const BatchSolution& solution, Values& values) {
                  train,
                  fmt::format("{} x {} x {}", micro, accumulation, solution.data_parallel));
   }
-  if (solution.micro_batch_size_inferred) {
+  if (solution.micro_batch_size_inferred && values.given(kTrain)) {
     put_inferred(
         values,
         kMicro,
@@ -176,6 +176,7 @@ std::string world_size_source(const Values& values, const Placement& place) {
 
 GridInForce solve_grid(const Values& values, const Placement& place, Problems& problems) {
   GridInForce grid{.world_size = values["ranks"].get<std::int64_t>(),
+                   .pp = axis(values, {"pipeline.stages"}),
                    .tp = axis(values, {"tensor_parallel.autotp_size"}),
                    .sp = axis(values, {"sequence_parallel_size"}),
                    .source = world_size_source(values, place)};
@@ -190,11 +191,13 @@ GridInForce solve_grid(const Values& values, const Placement& place, Problems& p
         {.kind = ProblemKind::kBatch,
          .key = "ranks",
          .message = fmt::format("world size {} ({}) is not a multiple of the {} ranks that "
-                                "share their rows (tensor parallel {} x sequence parallel {})",
+                                "share their rows (tensor parallel {} x pipeline {} x sequence "
+                                "parallel {})",
                                 grid.world_size,
                                 grid.source,
-                                grid.tp * grid.sp,
+                                grid.tp * grid.pp * grid.sp,
                                 grid.tp,
+                                grid.pp,
                                 grid.sp),
          .sources = {grid.source}});
   }
@@ -202,6 +205,11 @@ GridInForce solve_grid(const Values& values, const Placement& place, Problems& p
 }
 
 void solve_batch(Values& values, const GridInForce& grid, Problems& problems) {
+  for (const char* key : {kTrain, kMicro, kAccumulation}) {
+    if (values.in_conflict(key)) {
+      return;  // said already; which of the values counts is not known
+    }
+  }
   BatchRequest request{.train_batch_size = written(values, kTrain),
                        .micro_batch_size = written(values, kMicro),
                        .accumulation_steps = written(values, kAccumulation),

@@ -22,11 +22,15 @@ bool is_off(const Declaration& key, const Json& value) {
   return std::find(key.off_values.begin(), key.off_values.end(), value) != key.off_values.end();
 }
 
-// The batch is shown in full whoever set it: it is what this table is for.
+// The batch is shown in full whoever set it: it is what this table is for. Clipping is on by
+// default here and off in DeepSpeed.
 bool always_in_table(const Declaration& key) {
-  constexpr std::array kBatch{
-      "train_batch_size", "per_device_train_batch_size", "gradient_accumulation_steps", "ranks"};
-  return std::find(kBatch.begin(), kBatch.end(), key.name) != kBatch.end();
+  constexpr std::array kAlways{"train_batch_size",
+                               "per_device_train_batch_size",
+                               "gradient_accumulation_steps",
+                               "ranks",
+                               "max_grad_norm"};
+  return std::find(kAlways.begin(), kAlways.end(), key.name) != kAlways.end();
 }
 
 std::optional<std::string> reason_without_effect(const Declaration& key, const Values& values) {
@@ -42,10 +46,19 @@ std::optional<std::string> reason_without_effect(const Declaration& key, const V
       key.commands != kCheckOnly) {
     return fmt::format("a setting of zeroth {}", names_of(key.commands));
   }
+  return std::nullopt;
+}
+
+// A value that asks for nothing of a key that does not act (yet).
+bool asks_for_nothing(const Declaration& key, const Json& value) {
   const bool idle = key.status == Status::kPlanned || key.status == Status::kRefused;
-  return idle && is_off(key, values[key.name])
-             ? std::optional<std::string>("this is how it is anyway")
-             : std::nullopt;
+  return idle && is_off(key, value);
+}
+
+std::string source_of(const Setting& setting) {
+  return setting.auto_in.empty()
+             ? setting.source.text
+             : fmt::format("auto in {}, filled from {}", setting.auto_in, setting.source.text);
 }
 
 std::optional<std::string> reason_of_choice(const std::map<std::string, std::string>& choices,
@@ -65,13 +78,18 @@ std::optional<std::string> reason_if(Status status, const Declaration& key, cons
   return key.status == status ? std::optional(key.reason) : std::nullopt;
 }
 
+// "fp16.enabled true", "optimizer.type OneBitAdam": in the words of the source.
+std::string as_written(const Declaration& key, const Setting& setting) {
+  return setting.spelled.empty()
+             ? fmt::format("{} {}", key.name, shown(unless_secret(key, setting.value)))
+             : fmt::format("{} {}", setting.spelled, shown(unless_secret(key, setting.written)));
+}
+
 // "--fp16 true" or "ds_config.json:14: fp16.enabled true".
-std::string written_as(const Declaration& key, const Setting& setting) {
-  const std::string name = setting.spelled.empty() ? key.name : setting.spelled;
-  const std::string value = shown(unless_secret(key, setting.value));
+std::string with_place(const Declaration& key, const Setting& setting) {
   return setting.source.kind == SourceKind::kCommandLine
-             ? fmt::format("--{} {}", name, value)
-             : fmt::format("{}: {} {}", setting.source.text, name, value);
+             ? "--" + as_written(key, setting)
+             : fmt::format("{}: {}", setting.source.text, as_written(key, setting));
 }
 
 class Classifier {
@@ -86,7 +104,11 @@ class Classifier {
       return {Outcome::kRefused, "sources differ"};
     }
     if (const auto why = reason_without_effect(key, values_)) {
-      return without_effect(key, setting, given, *why);
+      return without_effect(key, setting, *why);
+    }
+    if (asks_for_nothing(key, setting.value)) {
+      return setting.overrides.empty() ? without_effect(key, setting, "this is how it is anyway")
+                                       : in_force(key, setting, given);
     }
     if (const auto why = reason_if(Status::kRefused, key, setting.value)) {
       return given ? refused(key, setting, *why) : Fate{};
@@ -98,15 +120,13 @@ class Classifier {
   }
 
  private:
-  Fate without_effect(const Declaration& key,
-                      const Setting& setting,
-                      bool given,
-                      const std::string& why) {
-    if (given) {
+  Fate without_effect(const Declaration& key, const Setting& setting, const std::string& why) {
+    if (values_.given(key.name) || !setting.auto_in.empty()) {
       config_.without_effect.push_back({.key = key.name,
                                         .value = unless_secret(key, setting.value),
-                                        .source = setting.source.text,
-                                        .why = why});
+                                        .source = source_of(setting),
+                                        .why = why,
+                                        .as_written = as_written(key, setting)});
     }
     return {Outcome::kWithoutEffect, why};
   }
@@ -116,7 +136,7 @@ class Classifier {
         {.kind = ProblemKind::kRefused,
          .key = key.name,
          .message = fmt::format(
-             "{}: not supported: {} ({})", written_as(key, setting), why, setting.source.text),
+             "{}: not supported: {} ({})", with_place(key, setting), why, setting.source.text),
          .sources = {setting.source.text}});
     return {Outcome::kRefused, why};
   }
@@ -125,7 +145,8 @@ class Classifier {
     config_.planned.push_back({.key = key.name,
                                .value = unless_secret(key, setting.value),
                                .source = setting.source.text,
-                               .why = why});
+                               .why = why,
+                               .as_written = as_written(key, setting)});
     return {Outcome::kPlanned, why};
   }
 
@@ -140,7 +161,8 @@ class Classifier {
                         .auto_in = setting.auto_in,
                         .given = given,
                         .in_table = given || differs || !setting.auto_in.empty() ||
-                                    (always_in_table(key) && !value.is_null())};
+                                    (always_in_table(key) && !value.is_null()),
+                        .spelled = setting.spelled};
     for (const Overridden& weaker : setting.overrides) {
       line.overrides.push_back({weaker.value, weaker.source.text});
     }
@@ -186,6 +208,17 @@ int weight_of(Outcome outcome) {
   return 0;
 }
 
+// "mixed_precision bf16" says fp16 false too. Where another part of such a word acts, this one
+// needs no line of its own.
+void drop_silent_parts(const Values& values, const Gathered& gathered, RunConfig& config) {
+  std::erase_if(config.without_effect, [&](const IdleSetting& idle) {
+    const Setting& setting = values.setting(idle.key);
+    const bool part =
+        values.given(idle.key) && find_declaration(setting.spelled) != find_declaration(idle.key);
+    return part && gathered.account[setting.entry].outcome != Outcome::kWithoutEffect;
+  });
+}
+
 }  // namespace
 
 void classify(const Values& values, Gathered& gathered, RunConfig& config, Problems& problems) {
@@ -208,6 +241,7 @@ void classify(const Values& values, Gathered& gathered, RunConfig& config, Probl
     gathered.account[written].outcome = fate.outcome;
     gathered.account[written].note = fate.note;
   }
+  drop_silent_parts(values, gathered, config);
 }
 
 }  // namespace zeroth::config

@@ -43,6 +43,9 @@ std::string unknown_option(Command command, const std::string& name) {
   std::replace(canonical.begin(), canonical.end(), '-', '_');
   const std::vector<std::string> names = names_for(command);
   std::vector<std::string> near = continuations(canonical, names);
+  if (const Declaration* meant = find_mistaken(canonical); meant != nullptr && near.empty()) {
+    near.push_back(meant->name);
+  }
   if (near.empty()) {
     near = nearest(canonical, names);
   }
@@ -103,7 +106,7 @@ class Reader {
     if (const Declaration* key = find_declaration(name)) {
       read_known(*key, name, std::move(text));
     } else if (const Declaration* negated = negated_switch(name); negated != nullptr && !text) {
-      take(*negated, name, "false");
+      take(*negated, name.substr(3), "false");  // after "no_"
     } else {
       refuse(ProblemKind::kUnknown, name, text, unknown_option(command_, name));
       skip_value(text.has_value());
@@ -187,12 +190,12 @@ class Reader {
              fmt::format("--{} {} ({})", name, parsed.error, kSourceName));
       return;
     }
-    give(gathered_,
-         key,
-         std::move(parsed.value),
-         {SourceKind::kCommandLine, std::string(kSourceName)},
-         name,
-         problems_);
+    Statement statement;
+    statement.written = key.type == ValueType::kChoice ? Json(text) : parsed.value;
+    statement.value = std::move(parsed.value);
+    statement.source = {SourceKind::kCommandLine, std::string(kSourceName)};
+    statement.spelled = name;
+    give(gathered_, key, std::move(statement), problems_);
   }
 
   static bool is_recipe(const std::string& word) {

@@ -416,8 +416,9 @@ RunConfig with_no_default_left() {
                  .agreeing = {"g.json:4"},
                  .auto_in = "h.json:5",
                  .given = true,
-                 .in_table = true}};
-  c.planned = {{.key = "fp16", .value = true, .source = "command line", .why = "later"}};
+                 .in_table = true,
+                 .spelled = "seed"}};
+  c.planned = {{.key = "fp16", .value = true, .source = "command line", .why = "later", .as_written = "fp16"}};
   c.notices = {"small"};
   c.grid = {.world_size = 8, .dp = 2, .pp = 1, .tp = 2, .sp = 2, .source = "--ranks"};
   c.without_effect = {{.key = "top_k", .value = 4, .source = "command line", .why = "so"}};

@@ -137,6 +137,15 @@ const std::vector<std::string>& paths_in(Dialect dialect) {
 
 Problem unknown_key(Dialect dialect, const std::string& path, const std::string& source) {
   Problem problem{.kind = ProblemKind::kUnknown, .key = path, .message = "", .sources = {source}};
+  if (const Declaration* meant = find_mistaken(path)) {
+    const std::vector<std::string> here = names_of_key(dialect, *meant);
+    problem.message = fmt::format("{}: unknown key \"{}\": write {}: {}",
+                                  source,
+                                  path,
+                                  here.empty() ? "--" + meant->name : "\"" + here.front() + "\"",
+                                  meant->help);
+    return problem;
+  }
   const std::vector<std::string> places = places_of(dialect, leaf_of(path));
   if (!places.empty()) {
     problem.kind = ProblemKind::kMisplaced;

@@ -111,7 +111,7 @@ Node read_document(const fs::path& file,
   check_file(file, what);
   const std::string text = read_file(file, ErrorKind::kConfig);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    refuse(fmt::format("{} is empty: {}", what, file.string()));
+    refuse(fmt::format("{}: the file is empty: {}", what, file.string()));
   }
   const std::string ending = file.extension().string();
   const bool yaml = ending == ".yaml" || ending == ".yml";

@@ -1,6 +1,8 @@
 #include "config/given.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -26,39 +28,112 @@ std::size_t leaves_of(const Json& value) {
   return leaves;
 }
 
-}  // namespace
+std::string with_underscores(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
 
-void give(Gathered& gathered,
-          const Declaration& key,
-          Json value,
-          Source source,
-          std::string spelled,
-          Problems& problems) {
-  const std::size_t written = gathered.account.size();
-  gathered.account.push_back(
-      {.path = spelled, .value = value, .source = source.text, .num_leaves = leaves_of(value)});
-  if (!key.parts) {
-    gathered.given.push_back(
-        {&key, std::move(value), std::move(source), std::move(spelled), written});
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// What to write where `spelled` stands now: in a file the path of its dialect.
+std::string new_name(const Declaration& key, const std::string& spelled) {
+  const Declaration* now = key.successor.empty() ? &key : find_declaration(key.successor);
+  ZEROTH_CHECK(now != nullptr, "{} is followed by {}, which is no key", key.name, key.successor);
+  for (const auto& [names, paths] :
+       {std::pair(&key.deepspeed, &now->deepspeed), std::pair(&key.accelerate, &now->accelerate)}) {
+    if (contains(*names, spelled) && !paths->empty()) {
+      return paths->front();
+    }
+  }
+  return now->name;
+}
+
+void notice_old_name(Gathered& gathered, const Declaration& key, const Statement& statement) {
+  const std::string name = with_underscores(statement.spelled);
+  if (key.successor.empty() && !contains(key.old_names, name)) {
     return;
   }
+  const char* dashes = statement.source.kind == SourceKind::kCommandLine ? "--" : "";
+  gathered.notices.push_back(fmt::format("{0}: {1}{2} is an old name of {1}{3}",
+                                         statement.source.text,
+                                         dashes,
+                                         statement.spelled,
+                                         new_name(key, name)));
+}
+
+void refuse(const Declaration& key,
+            const Statement& statement,
+            const Error& error,
+            Written& written,
+            Problems& problems) {
+  const bool refused = error.kind() == ErrorKind::kNotSupported;
+  written.note = error.what();
+  problems.add(
+      {.kind = refused ? ProblemKind::kRefused : ProblemKind::kType,
+       .key = key.name,
+       .message =
+           refused
+               ? fmt::format("{}: {} {}: not supported: {}",
+                             statement.source.text,
+                             statement.spelled,
+                             shown(statement.written),
+                             error.what())
+               : fmt::format("{} {} ({})", statement.spelled, error.what(), statement.source.text),
+       .sources = {statement.source.text}});
+}
+
+std::vector<Part> parts_of(const Declaration& key, const Json& value) {
+  const auto refused =
+      key.refused_choices.find(value.is_string() ? value.get<std::string>() : std::string());
+  if (refused != key.refused_choices.end()) {
+    throw Error(ErrorKind::kNotSupported, refused->second);
+  }
+  return key.parts(value);
+}
+
+void give_parts(Gathered& gathered,
+                const Declaration& key,
+                const Statement& statement,
+                std::size_t entry,
+                Problems& problems) {
+  Written& written = gathered.account[entry];
   try {
-    std::vector<Part> parts = key.parts(value);
+    std::vector<Part> parts = parts_of(key, statement.value);
     if (parts.empty()) {
-      gathered.account[written].outcome = Outcome::kWithoutEffect;
-      gathered.account[written].note = "this is how it is anyway";
+      written.outcome = Outcome::kWithoutEffect;
+      written.note = "this is how it is anyway";
     }
     for (Part& part : parts) {
       const Declaration* target = find_declaration(part.key);
       ZEROTH_CHECK(target != nullptr, "{} stands for {}, which is no key", key.name, part.key);
-      gathered.given.push_back({target, std::move(part.value), source, spelled, written});
+      gathered.given.push_back(
+          {target, std::move(part.value), statement.source, statement.spelled, entry});
     }
   } catch (const Error& error) {
-    problems.add({.kind = ProblemKind::kType,
-                  .key = key.name,
-                  .message = fmt::format("{} {} ({})", spelled, error.what(), source.text),
-                  .sources = {source.text}});
+    refuse(key, statement, error, written, problems);
   }
+}
+
+}  // namespace
+
+void give(Gathered& gathered, const Declaration& key, Statement statement, Problems& problems) {
+  const std::size_t entry = gathered.account.size();
+  gathered.account.push_back({.path = statement.spelled,
+                              .value = unless_secret(key, statement.written),
+                              .source = statement.source.text,
+                              .num_leaves = leaves_of(statement.value)});
+  notice_old_name(gathered, key, statement);
+  if (key.parts) {
+    give_parts(gathered, key, statement, entry, problems);
+    return;
+  }
+  gathered.given.push_back({&key,
+                            std::move(statement.value),
+                            std::move(statement.source),
+                            std::move(statement.spelled),
+                            entry});
 }
 
 }  // namespace zeroth::config

@@ -41,15 +41,19 @@ struct Given {
 struct Gathered {
   std::vector<Given> given;
   std::vector<Written> account;
+  std::vector<std::string> notices;  // old names, keys that are commented out
 };
 
-// Takes in one value that was written for `key`: checks nothing, splits it into the keys that it
-// stands for (Declaration::parts). Their faults go to `problems`.
-void give(Gathered& gathered,
-          const Declaration& key,
-          Json value,
-          Source source,
-          std::string spelled,
-          Problems& problems);
+// One value that was written for a key.
+struct Statement {
+  Json value;    // of the key's type
+  Json written;  // as it stands there: "OneBitAdam"
+  Source source;
+  std::string spelled;  // the name that stands there
+};
+
+// Takes in a statement about `key`: checks nothing, splits it into the keys that it stands for
+// (Declaration::parts). Their faults go to `problems`.
+void give(Gathered& gathered, const Declaration& key, Statement statement, Problems& problems);
 
 }  // namespace zeroth::config

@@ -14,18 +14,19 @@ std::string file_of(const Source& source) {
   return source.text.substr(0, source.text.rfind(':'));
 }
 
-// "2 (acc.yaml:3)"
-std::string shown_with_source(const Given& given) {
-  return fmt::format("{} ({})", shown(given.value), given.source.text);
+// As it stands in a file: texts in quotes.
+std::string in_quotes(const Json& value) {
+  return value.is_string() ? value.dump() : shown(value);
 }
 
 class Merger {
  public:
-  Merger(Values& values, Problems& problems) : values_(values), problems_(problems) {}
+  Merger(const Gathered& gathered, Values& values, Problems& problems)
+      : gathered_(gathered), values_(values), problems_(problems) {}
 
-  void merge(const Gathered& gathered) {
+  void merge() {
     std::map<const Declaration*, GivenToKey> by_key;
-    for (const Given& given : gathered.given) {
+    for (const Given& given : gathered_.given) {
       by_key[given.key].push_back(&given);
     }
     for (const Declaration& key : schema()) {  // in the order of the schema, not of pointers
@@ -55,6 +56,8 @@ class Merger {
         setting.value = given->value;
         setting.source = given->source;
         setting.spelled = given->spelled;
+        setting.written = written(*given);
+        setting.entry = given->written;
       } else if (!first_of_its_strength && key.repeatable) {
         append(setting.value, given->value);
       } else if (!first_of_its_strength && given->value != peer->value) {
@@ -76,8 +79,7 @@ class Merger {
   void conflict(const Declaration& key, const Given& one, const Given& other) {
     values_.mark_conflict(key.name);
     if (one.source.kind == SourceKind::kFile && file_of(one.source) != file_of(other.source)) {
-      differing_.push_back(
-          fmt::format("{}: {} and {}", key.name, shown_with_source(one), shown_with_source(other)));
+      differing_.push_back(fmt::format("{}: {} and {}", key.name, said_by(one), said_by(other)));
       differing_sources_.insert(differing_sources_.end(), {one.source.text, other.source.text});
       return;
     }
@@ -90,16 +92,25 @@ class Merger {
                           one.source.text)
             : fmt::format("{}: {} ({}) vs {}: {} ({}) both say what {} is: keep one",
                           one.spelled,
-                          shown(one.value),
+                          in_quotes(written(one)),
                           one.source.text,
                           other.spelled,
-                          shown(other.value),
+                          in_quotes(written(other)),
                           other.source.text,
                           key.name);
     problems_.add({.kind = ProblemKind::kConflict,
                    .key = key.name,
                    .message = message,
                    .sources = {one.source.text, other.source.text}});
+  }
+
+  [[nodiscard]] const Json& written(const Given& given) const {
+    return gathered_.account[given.written].value;
+  }
+
+  // "bf16.enabled true (ds.json:3)"
+  [[nodiscard]] std::string said_by(const Given& given) const {
+    return fmt::format("{} {} ({})", given.spelled, shown(written(given)), given.source.text);
   }
 
   void report_files_that_differ() {
@@ -117,6 +128,7 @@ class Merger {
                    .sources = differing_sources_});
   }
 
+  const Gathered& gathered_;
   Values& values_;
   Problems& problems_;
   std::vector<std::string> differing_;
@@ -134,7 +146,7 @@ Values defaults_of(Command command) {
 }
 
 void merge(const Gathered& gathered, Values& values, Problems& problems) {
-  Merger(values, problems).merge(gathered);
+  Merger(gathered, values, problems).merge();
 }
 
 }  // namespace zeroth::config

@@ -14,12 +14,13 @@ struct Launcher {
   const char* world_size;
   const char* rank;
   bool mpi;
+  bool rank_alone = false;  // the batch script of a job has a rank, its steps have a size too
 };
 
 constexpr Launcher kLaunchers[] = {
     {"Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", true},
     {"MPICH", "PMI_SIZE", "PMI_RANK", true},
-    {"Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", true},
+    {"Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", true, true},
     {"torchrun, accelerate or deepspeed", "WORLD_SIZE", "RANK", false},
 };
 
@@ -47,6 +48,17 @@ std::optional<Placement> placement_by(const Launcher& launcher,
                                       Problems& problems) {
   const auto world_size = number(environment, launcher.world_size, problems);
   const auto rank = number(environment, launcher.rank, problems);
+  if (!world_size && rank && !launcher.rank_alone) {
+    problems.add(ProblemKind::kPlacement,
+                 "ranks",
+                 fmt::format("{}={} (environment) without {}: how many ranks are there?\n"
+                             "    Start all ranks with {}, or unset {}.",
+                             launcher.rank,
+                             *rank,
+                             launcher.world_size,
+                             launcher.name,
+                             launcher.rank));
+  }
   if (!world_size || *world_size <= 1) {
     return std::nullopt;
   }

@@ -31,6 +31,7 @@ class Walk {
     const Node& value = member.value;
     const bool inner = value.kind == Node::Kind::kBlock && !value.members.empty();
     if (member.key.substr(0, 1) == "_") {
+      notice_comment(path, member);
       settle(path, member, Outcome::kWithoutEffect, "a key that begins with _ is a comment");
     } else if (const Declaration* key = find_in(dialect_, path)) {
       known(*key, path, member);
@@ -39,6 +40,15 @@ class Walk {
     } else {
       problems_.add(unknown_key(dialect_, path, at(member.line)));
       settle(path, member, Outcome::kRefused, "unknown key");
+    }
+  }
+
+  // A note needs no word; a key that somebody switched off does.
+  void notice_comment(const std::string& path, const Member& member) {
+    const std::string bare = path.substr(0, path.size() - member.key.size()) + member.key.substr(1);
+    if (find_in(dialect_, bare) != nullptr || is_block(dialect_, bare)) {
+      gathered_.notices.push_back(
+          fmt::format("{}: {} is commented out by its _: not read", at(member.line), path));
     }
   }
 
@@ -80,7 +90,12 @@ class Walk {
       settle(path, member, Outcome::kRefused, parsed.error);
       return;
     }
-    give(gathered_, key, parsed.value, {strength_of(dialect_), at(member.line)}, path, problems_);
+    Statement statement;
+    statement.value = parsed.value;
+    statement.written = key.type == ValueType::kChoice ? Json(value.text) : parsed.value;
+    statement.source = {strength_of(dialect_), at(member.line)};
+    statement.spelled = path;
+    give(gathered_, key, std::move(statement), problems_);
   }
 
   // Enters a leaf, or every leaf of a block, with its outcome.

@@ -11,6 +11,7 @@
 #include "config/merge.h"
 #include "config/placement.h"
 #include "config/read_files.h"
+#include "config/replaced_blocks.h"
 #include "config/schedule_rules.h"
 #include "config/schema.h"
 #include <fmt/format.h>
@@ -35,8 +36,12 @@ bool accepts_ranks(Command command) {
 void place_ranks(Command command, const Placement& place, Values& values) {
   if (only_checks(command) && values.given("world_size")) {
     Setting setting = values.setting("ranks");
-    setting.value = values["world_size"];
+    if (values.given("ranks") && setting.value != values["world_size"]) {
+      setting.overrides.insert(setting.overrides.begin(), {setting.value, setting.source});
+    }
+    setting.value = setting.written = values["world_size"];
     setting.source = {SourceKind::kCommandLine, "--world_size"};
+    setting.spelled = "world_size";
     values.put("ranks", std::move(setting));
   } else if (place.launched() && accepts_ranks(command) && !values.given("ranks")) {
     values.put("ranks", place.world_size, {SourceKind::kRule, place.source + " (environment)"});
@@ -71,10 +76,9 @@ void refuse_planned(const RunConfig& config, Problems& problems) {
     const bool option = setting.source == "command line";
     problems.add({.kind = ProblemKind::kPlanned,
                   .key = setting.key,
-                  .message = fmt::format("{}{} {}: not supported yet: {} ({})",
-                                         option ? "--" : "",
-                                         setting.key,
-                                         shown(setting.value),
+                  .message = fmt::format("{}{}: not supported yet: {} ({})",
+                                         option ? "--" : setting.source + ": ",
+                                         setting.as_written,
                                          setting.why,
                                          setting.source),
                   .sources = {setting.source}});
@@ -109,6 +113,7 @@ Resolution resolve_all(Command command,
   Gathered gathered;
   const std::string recipe = read_command_line(command, arguments, gathered, problems);
   gather_files(recipe, gathered, problems);
+  const std::vector<IdleSetting> replaced = take_replaced_blocks(gathered);
   Values values = defaults_of(command_in_force(command));
   merge(gathered, values, problems);
   const Placement place = placement_of(environment, problems);
@@ -123,6 +128,8 @@ Resolution resolve_all(Command command,
   }
   check_rules(values, place, only_checks(command), problems);
   classify(values, gathered, config, problems);
+  config.without_effect.insert(config.without_effect.end(), replaced.begin(), replaced.end());
+  config.notices.insert(config.notices.end(), gathered.notices.begin(), gathered.notices.end());
   if (config.command == Command::kTrain) {
     check_schedule(values, config, problems);
   }

@@ -1,5 +1,7 @@
 #include "config/rules.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "config/placement.h"
@@ -99,15 +101,69 @@ void check_lengths(const Values& values, Problems& problems) {
   }
 }
 
+// "zero_optimization.stage 2 (ds.json:3)"
+std::string with_source(const Values& values, const std::string& key) {
+  const Setting& setting = values.setting(key);
+  return setting.spelled.empty()
+             ? fmt::format("{} {} ({})", key, shown(setting.value), setting.source.text)
+             : fmt::format(
+                   "{} {} ({})", setting.spelled, shown(setting.written), setting.source.text);
+}
+
+bool is_above(const Values& values, const std::string& key, std::int64_t bound) {
+  return values[key].is_number_integer() && values[key].get<std::int64_t>() > bound;
+}
+
+// Which stages go with ranks that share a model: gradients cut at every backward (stage 2) cannot
+// be added up over the micro-batches of a pipeline, and weights that are shards already (stage 3)
+// cannot be split by matrix too.
+void check_axes(const Values& values, Problems& problems) {
+  const auto refuse = [&](const std::string& axis, const std::string& stages) {
+    problems.add({.kind = ProblemKind::kConflict,
+                  .key = "zero_stage",
+                  .message = fmt::format("{} needs zero stage {} (got {}): {}",
+                                         with_source(values, axis),
+                                         stages,
+                                         shown(values["zero_stage"]),
+                                         with_source(values, "zero_stage")),
+                  .sources = {values.source(axis).text, values.source("zero_stage").text}});
+  };
+  if (is_above(values, "pipeline.stages", 1) && is_above(values, "zero_stage", 1)) {
+    refuse("pipeline.stages", "0 or 1");
+  }
+  if (is_above(values, "tensor_parallel.autotp_size", 1) && is_above(values, "zero_stage", 2)) {
+    refuse("tensor_parallel.autotp_size", "0, 1 or 2");
+  }
+}
+
+// Offloaded state is updated where it rests, by the processor.
+void check_offloaded_optimizer(const Values& values, Problems& problems) {
+  constexpr auto kDevice = "zero_optimization.offload_optimizer.device";
+  constexpr std::array kOnTheHost{"adamw_torch", "sgd", "adagrad", "lion"};
+  const bool works =
+      std::find(kOnTheHost.begin(), kOnTheHost.end(), values["optim"]) != kOnTheHost.end();
+  if (!values.is(kDevice, "none") && !works) {
+    problems.add({.kind = ProblemKind::kConflict,
+                  .key = "optim",
+                  .message = fmt::format("{} with {}: state that is offloaded is updated by the "
+                                         "processor, which does AdamW, Adam, SGD, Adagrad and Lion",
+                                         with_source(values, "optim"),
+                                         with_source(values, kDevice)),
+                  .sources = {values.source("optim").text, values.source(kDevice).text}});
+  }
+}
+
 // A launcher decides how many ranks there are; --ranks may repeat it, not contradict it.
 void check_ranks(const Values& values, const Placement& place, Problems& problems) {
   const auto ranks = values["ranks"].get<std::int64_t>();
+  const bool from_file = values.source("ranks").kind != SourceKind::kCommandLine;
   if (place.launched() && ranks != place.world_size) {
     problems.add({.kind = ProblemKind::kPlacement,
                   .key = "ranks",
                   .message = fmt::format(
-                      "--ranks {} ({}), but {}={} (environment): a launcher has started the ranks\n"
-                      "    Leave --ranks out under a launcher.",
+                      "{} {} ({}), but {}={} (environment): a launcher has started the ranks\n"
+                      "    Under a launcher leave it out, or say the same number.",
+                      from_file ? values.setting("ranks").spelled : "--ranks",
                       ranks,
                       values.source("ranks").text,
                       place.source,
@@ -147,6 +203,8 @@ void check_rules(const Values& values,
   check_rows(values, problems);
   check_adapter(values, problems);
   check_lengths(values, problems);
+  check_axes(values, problems);
+  check_offloaded_optimizer(values, problems);
   if (!only_check || !values.given("world_size")) {
     check_ranks(values, place, problems);
   }

@@ -21,7 +21,8 @@ Json settings_to_json(const std::vector<SettingInForce>& settings) {
                     {"agreeing", setting.agreeing},
                     {"auto_in", setting.auto_in},
                     {"given", setting.given},
-                    {"in_table", setting.in_table}});
+                    {"in_table", setting.in_table},
+                    {"spelled", setting.spelled}});
   }
   return list;
 }
@@ -36,7 +37,8 @@ std::vector<SettingInForce> settings_from_json(const Json& list) {
                            .agreeing = entry.at("agreeing"),
                            .auto_in = entry.at("auto_in"),
                            .given = entry.at("given"),
-                           .in_table = entry.at("in_table")};
+                           .in_table = entry.at("in_table"),
+                           .spelled = entry.at("spelled")};
     for (const Json& weaker : entry.at("overrides")) {
       setting.overrides.push_back({weaker.at("value"), weaker.at("source")});
     }
@@ -51,7 +53,8 @@ Json idle_to_json(const std::vector<IdleSetting>& settings) {
     list.push_back({{"key", setting.key},
                     {"value", setting.value},
                     {"source", setting.source},
-                    {"why", setting.why}});
+                    {"why", setting.why},
+                    {"as_written", setting.as_written}});
   }
   return list;
 }
@@ -62,7 +65,8 @@ std::vector<IdleSetting> idle_from_json(const Json& list) {
     settings.push_back({.key = entry.at("key"),
                         .value = entry.at("value"),
                         .source = entry.at("source"),
-                        .why = entry.at("why")});
+                        .why = entry.at("why"),
+                        .as_written = entry.at("as_written")});
   }
   return settings;
 }

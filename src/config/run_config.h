@@ -171,6 +171,7 @@ struct SettingInForce {
   std::string auto_in;                 // where "auto" left it open; empty: nowhere
   bool given = false;                  // by the user, in whichever source
   bool in_table = false;               // given, not the default, or always shown
+  std::string spelled{};               // the name it was given by; empty: not given
 
   bool operator==(const SettingInForce&) const = default;
 };
@@ -181,6 +182,7 @@ struct IdleSetting {
   Json value;
   std::string source;
   std::string why;
+  std::string as_written{};  // "mixed_precision fp16", where that says fp16 true
 
   bool operator==(const IdleSetting&) const = default;
 };
@@ -224,6 +226,11 @@ struct RunConfig {
   std::vector<IdleSetting> planned;         // `check` alone: a run with one is refused
   std::vector<std::string> notices;         // what a user should know, one line each
   GridInForce grid;
+
+  // Rows of one update over all ranks. Ranks that share their rows count once.
+  [[nodiscard]] std::int64_t global_rows() const noexcept {
+    return batch.micro_batch_rows * batch.accumulation * grid.dp;
+  }
 
   bool operator==(const RunConfig&) const = default;
 };

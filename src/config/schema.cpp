@@ -1,6 +1,7 @@
 #include "config/schema.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -95,10 +96,23 @@ const Declaration* find_declaration(std::string_view name) {
   return found == index.end() ? nullptr : found->second;
 }
 
+const Declaration* find_mistaken(std::string_view name) {
+  const std::string wanted = with_underscores(name);
+  for (const Declaration& key : schema()) {
+    const auto& names = key.mistaken_names;
+    if (std::find(names.begin(), names.end(), wanted) != names.end()) {
+      return &key;
+    }
+  }
+  return nullptr;
+}
+
 std::vector<std::string> all_names(const Declaration& declaration) {
   std::vector<std::string> names{declaration.name};
   for (const auto* more : {&declaration.aliases, &declaration.deepspeed, &declaration.accelerate}) {
-    names.insert(names.end(), more->begin(), more->end());
+    std::copy_if(more->begin(), more->end(), std::back_inserter(names), [&](const auto& name) {
+      return std::find(names.begin(), names.end(), name) == names.end();
+    });
   }
   return names;
 }

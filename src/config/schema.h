@@ -64,6 +64,8 @@ struct Setting {
   Json value;
   Source source;
   std::string spelled{};  // the name it was given by
+  Json written{};         // the value as it was written under that name
+  std::size_t entry = 0;  // which entry of the account that is
   std::vector<Overridden> overrides{};
   std::vector<std::string> agreeing{};  // further sources that say the same
   std::string auto_in{};                // where "auto" left it to others; empty: nowhere
@@ -169,6 +171,11 @@ struct Declaration {
   // are also names on the command line.
   std::vector<std::string> deepspeed{};
   std::vector<std::string> accelerate{};
+  // Those of the names above that are out of date: accepted, with a notice that tells the new one.
+  std::vector<std::string> old_names{};
+  std::string successor{};  // the key that took over, where all of its names are out of date
+  // What people write for it in vain: unknown keys, whose message names this one.
+  std::vector<std::string> mistaken_names{};
   ValueType type = ValueType::kText;
   std::vector<std::string> choices{};
   std::map<std::string, std::string> synonyms{};  // other spellings of choices, in lower case
@@ -203,7 +210,10 @@ struct Declaration {
 // By canonical name, alias or path, dashes and underscores alike; nullptr where there is none.
 [[nodiscard]] const Declaration* find_declaration(std::string_view name);
 
-// The canonical name first, then aliases and paths.
+// The key that `name` is often mistaken for; nullptr where there is none.
+[[nodiscard]] const Declaration* find_mistaken(std::string_view name);
+
+// The canonical name first, then aliases and paths, each once.
 [[nodiscard]] std::vector<std::string> all_names(const Declaration& declaration);
 
 // Whether `command` may be given this key at all (it may still have no effect there).

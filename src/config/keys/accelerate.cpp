@@ -1,6 +1,4 @@
-#include "base/error.h"
 #include "config/keys/forms.h"
-#include <fmt/format.h>
 
 // What stands in an Accelerate YAML alone. Fields that are settings of other names are paths of
 // those keys; blocks of other engines are in accelerate_blocks.cpp and megatron.cpp.
@@ -29,9 +27,6 @@ Declaration in_deepspeed_config(const std::string& field, Declaration key) {
 }
 
 std::vector<Part> precision_parts(const Json& value) {
-  if (value == "fp8") {
-    throw Error(ErrorKind::kConfig, "fp8: no product is computed in 8 bits; write bf16");
-  }
   return {{"bf16", value == "bf16"}, {"fp16", value == "fp16"}};
 }
 

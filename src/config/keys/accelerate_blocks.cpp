@@ -60,6 +60,7 @@ Declaration backward_prefetch() {
                                    one_of({"BACKWARD_PRE", "BACKWARD_POST", "NO_PREFETCH"}),
                                    "when FSDP fetches the next weights",
                                    "stage3_prefetch_bucket_size says what is fetched ahead"));
+  key.old_names = {"fsdp_backward_prefetch_policy", "fsdp_config.fsdp_backward_prefetch_policy"};
   key.aliases.emplace_back("fsdp_backward_prefetch_policy");
   key.accelerate.emplace_back("fsdp_config.fsdp_backward_prefetch_policy");
   key.synonyms = {{"1", "BACKWARD_PRE"}, {"2", "BACKWARD_POST"}};

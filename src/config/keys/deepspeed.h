@@ -89,6 +89,18 @@ using Condition = std::function<std::optional<std::string>(const Values&)>;
   return key;
 }
 
+// Other paths in a ds_config.json, out of date.
+[[nodiscard]] inline Declaration once(Declaration key, std::initializer_list<std::string> paths) {
+  key.old_names.insert(key.old_names.end(), paths);
+  return also(std::move(key), paths);
+}
+
+// Words that people write for it, and that are no keys.
+[[nodiscard]] inline Declaration mistaken(Declaration key, std::vector<std::string> names) {
+  key.mistaken_names = std::move(names);
+  return key;
+}
+
 // The same setting in an Accelerate YAML.
 [[nodiscard]] inline Declaration in_accelerate(Declaration key, std::string path) {
   key.accelerate.push_back(std::move(path));

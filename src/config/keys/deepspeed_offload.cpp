@@ -161,18 +161,21 @@ std::vector<Part> both_pinned(const Json& value) {
 
 Declarations older_keys() {
   return {
-      stands_for(key("zero_optimization.cpu_offload",
-                     flag(nullptr),
-                     "the old word for offload_optimizer.device: true is cpu"),
-                 device_of_switch(kOptimizerDevice)),
-      stands_for(key("zero_optimization.cpu_offload_param",
-                     flag(nullptr),
-                     "the old word for offload_param.device: true is cpu"),
-                 device_of_switch(kParamDevice)),
-      stands_for(key("zero_optimization.cpu_offload_use_pin_memory",
-                     flag(nullptr),
-                     "the old word for both blocks' pin_memory"),
-                 both_pinned),
+      replaced_by(kOptimizerDevice,
+                  stands_for(key("zero_optimization.cpu_offload",
+                                 flag(nullptr),
+                                 "the old word for offload_optimizer.device: true is cpu"),
+                             device_of_switch(kOptimizerDevice))),
+      replaced_by(kParamDevice,
+                  stands_for(key("zero_optimization.cpu_offload_param",
+                                 flag(nullptr),
+                                 "the old word for offload_param.device: true is cpu"),
+                             device_of_switch(kParamDevice))),
+      replaced_by("zero_optimization.offload_optimizer.pin_memory",
+                  stands_for(key("zero_optimization.cpu_offload_use_pin_memory",
+                                 flag(nullptr),
+                                 "the old word for both blocks' pin_memory"),
+                             both_pinned)),
   };
 }
 

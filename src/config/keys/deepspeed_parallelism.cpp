@@ -124,9 +124,14 @@ Declarations grid_keys() {
 
 Declarations pipeline_keys() {
   return {
-      planned(or_auto(key("pipeline.stages",
-                          whole(kAtLeastOne, 1, "ranks"),
-                          "ranks that each have a part of the layers")),
+      planned(mistaken(or_auto(key("pipeline.stages",
+                                   whole(kAtLeastOne, 1, "ranks"),
+                                   "ranks that each have a part of the layers")),
+                       {"pipeline_parallel",
+                        "pipeline_parallel_size",
+                        "pp_size",
+                        "num_stages",
+                        "pipeline_stages"}),
               {1},
               kPipelineToCome),
       planned(key("pipeline.partition",

@@ -72,12 +72,12 @@ Declarations fp16_keys() {
 
 // Some files carry fp16's keys over to bf16.
 Declaration carried_over(const std::string& word, Form form, std::string help, std::string why) {
-  return harmless(also(key("bf16." + word, std::move(form), std::move(help)), {"bfloat16." + word}),
+  return harmless(once(key("bf16." + word, std::move(form), std::move(help)), {"bfloat16." + word}),
                   std::move(why));
 }
 
 Declaration bf16_key(const std::string& word, bool default_value, std::string help) {
-  return also(key("bf16." + word, flag(default_value), std::move(help)), {"bfloat16." + word});
+  return once(key("bf16." + word, flag(default_value), std::move(help)), {"bfloat16." + word});
 }
 
 Declarations bf16_keys() {

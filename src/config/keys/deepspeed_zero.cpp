@@ -161,9 +161,8 @@ Declaration gather_on_save() {
   Declaration setting = key("zero_optimization.stage3_gather_16bit_weights_on_model_save",
                             flag(false),
                             "write whole weights, not shards");
-  setting = also(std::move(setting),
-                 {"zero_optimization.gather_16bit_weights_on_model_save",
-                  "zero_optimization.stage3_gather_fp16_weights_on_model_save"});
+  setting = once(also(std::move(setting), {"zero_optimization.gather_16bit_weights_on_model_save"}),
+                 {"zero_optimization.stage3_gather_fp16_weights_on_model_save"});
   setting = in_accelerate(or_auto(std::move(setting)), "deepspeed_config.zero3_save_16bit_model");
   return harmless(std::move(setting),
                   "results are complete under every stage, with it or without",

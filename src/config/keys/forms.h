@@ -135,6 +135,19 @@ struct Form {
   return key;
 }
 
+// Names out of date, accepted all the same.
+[[nodiscard]] inline Declaration once_called(std::vector<std::string> names, Declaration key) {
+  key.aliases.insert(key.aliases.end(), names.begin(), names.end());
+  key.old_names = std::move(names);
+  return key;
+}
+
+// The whole key is out of date; `successor` took over.
+[[nodiscard]] inline Declaration replaced_by(std::string successor, Declaration key) {
+  key.successor = std::move(successor);
+  return key;
+}
+
 // Further values that ask for nothing.
 [[nodiscard]] inline Declaration off_too(std::vector<Json> values, Declaration key) {
   key.off_values.insert(key.off_values.end(), values.begin(), values.end());

@@ -44,7 +44,9 @@ std::optional<std::string> unless_taken(const Values& values, std::string_view p
 
 std::optional<std::string> only_without_max_steps(const Values& values) {
   if (values["max_steps"].get<std::int64_t>() > 0) {
-    return "max_steps is given and decides when training ends";
+    return fmt::format("max_steps is given and decides: training stops at update {} ({})",
+                       shown(values["max_steps"]),
+                       values.source("max_steps").text);
   }
   return std::nullopt;
 }

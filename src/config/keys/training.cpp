@@ -82,6 +82,7 @@ Declarations batch_keys() {
       {.name = "per_device_train_batch_size",
        .aliases = {"batch_size", "micro_batch_size", "per_gpu_train_batch_size"},
        .deepspeed = {"train_micro_batch_size_per_gpu"},
+       .old_names = {"per_gpu_train_batch_size"},
        .type = ValueType::kInteger,
        .range = kRowCount,
        .default_value = 8,
@@ -117,6 +118,7 @@ Declarations batch_keys() {
            "rows of one update over all ranks: micro-batch x accumulation x data-parallel ranks"},
       {.name = "per_device_eval_batch_size",
        .aliases = {"eval_batch_size", "per_gpu_eval_batch_size"},
+       .old_names = {"per_gpu_eval_batch_size"},
        .type = ValueType::kInteger,
        .range = kRowCount,
        .default_value = 8,
@@ -156,7 +158,8 @@ Declarations batch_keys() {
        .unit = "elements",
        .section = kBatchSection,
        .commands = kTrainOnly,
-       .help = "gradients of one reduction between ranks, 0: a parameter at a time; changes no number",
+       .help =
+           "gradients of one reduction between ranks, 0: a parameter at a time; changes no number",
        .without_effect = only_with_ranks,
        .field = field(&RunConfig::zero, &ZeroSettings::reduce_bucket_elements)},
       {.name = "start_timeout",
@@ -288,6 +291,7 @@ Declarations evaluation_keys() {
   return {
       {.name = "eval_strategy",
        .aliases = {"evaluation_strategy"},
+       .old_names = {"evaluation_strategy"},
        .type = ValueType::kChoice,
        .choices = choices_of<Cadence>(),
        .default_value = "no",
