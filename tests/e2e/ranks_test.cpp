@@ -18,7 +18,7 @@ class Ranks : public RankTest {};
 
 TEST_F(Ranks, ResultFilesOfStagesThatAgreeAreTheSameBytes) {
   (void)good(train("zero", cut(2, 4, 1, 0)));
-  for (int stage = 1; stage <= 3; ++stage) {
+  for (const int stage : {1, 3}) {
     const std::string out = fmt::format("stage{}", stage);
     (void)good(train(out, cut(2, 4, 1, stage)));
     EXPECT_EQ(content_of(path(out) / "adapter_model.safetensors"),
