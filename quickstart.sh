@@ -29,11 +29,12 @@ predict() {
 echo "== 1/3 The base model answers the held-out rows"
 before=$(predict "$out/before")
 
-echo "== 2/3 LoRA training"
+echo "== 2/3 LoRA training on 2 ranks, ZeRO stage 2: the file says accumulation 1, the command line 8"
 summary=$("$zeroth" train --model_name_or_path "$base" --template alpaca --stage sft \
   --dataset "$data/train.json" --eval_dataset "$data/validation.json" --eval_strategy epoch \
   --finetuning_type lora --lora_rank 16 --lora_target all \
-  --per_device_train_batch_size 16 --gradient_accumulation_steps 1 --num_train_epochs 2 \
+  --ranks 2 --deepspeed examples/quickstart/ds_config.json \
+  --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --num_train_epochs 1 \
   --learning_rate 3e-3 --lr_scheduler_type linear --warmup_ratio 0.05 \
   --output_dir "$out/adapter" --overwrite_output_dir true --format json)
 

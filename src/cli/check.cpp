@@ -6,6 +6,7 @@
 #include "config/compare.h"
 #include "config/report.h"
 #include "config/resolve.h"
+#include "inputs/data_inputs.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -26,9 +27,31 @@ void print(const std::string& text) {
   std::fputs((text + "\n").c_str(), stdout);
 }
 
+// Rows are counted where the data is there. What is wrong with it is for `zeroth train` to say in
+// full; here it is one line.
+std::optional<std::int64_t> rows_to_train(config::Resolution& resolution) {
+  constexpr std::uintmax_t kMostBytes = 64U << 20U;  // beyond it, counting takes seconds
+  if (!resolution.problems.empty()) {
+    return std::nullopt;
+  }
+  try {
+    return inputs::count_training_rows(resolution.config, kMostBytes);
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    resolution.config.notices.push_back("the rows cannot be counted: " +
+                                        what.substr(0, what.find('\n')));
+    return std::nullopt;
+  }
+}
+
 void print_text(const config::Resolution& resolution,
+                const config::Outlook& outlook,
                 const std::vector<config::Difference>& differences) {
   print(config::start_table(resolution.config));
+  if (const std::string lines = config::outlook_lines(resolution.config, outlook);
+      !lines.empty() && resolution.problems.empty()) {
+    print(lines);
+  }
   if (!differences.empty()) {
     print(config::difference_lines(differences));
   }
@@ -43,17 +66,18 @@ void print_text(const config::Resolution& resolution,
 
 int run_check(Arguments arguments) {
   const config::Environment environment = config::process_environment();
-  const config::Resolution resolution =
+  config::Resolution resolution =
       config::resolve_all(config::Command::kCheck, arguments, environment);
+  const config::Outlook outlook = config::outlook_of(resolution.config, rows_to_train(resolution));
   const std::vector<config::Difference> differences = config::compare(resolution, environment);
   if (resolution.config.json_output) {
-    Json report = config::check_report(resolution);
+    Json report = config::check_report(resolution, outlook);
     if (resolution.other_setup) {
       report["diff"] = config::to_json(differences);
     }
     print(report.dump());
   } else {
-    print_text(resolution, differences);
+    print_text(resolution, outlook, differences);
   }
   return resolution.problems.empty() ? 0 : kRefused;
 }

@@ -89,7 +89,8 @@ Descriptor listen_for_ranks(const std::string& run_name) {
       ::listen(socket.get(), 128) != 0) {
     throw Error(ErrorKind::kCommunication,
                 fmt::format("rank 0 of run {} cannot open its meeting point: {}\n  Another run of "
-                            "this name is starting on this host, or two processes have rank 0.",
+                            "this name is starting on this host (under a launcher MASTER_PORT "
+                            "names a run: give each its own), or two processes have rank 0.",
                             run_name,
                             std::strerror(errno)));
   }

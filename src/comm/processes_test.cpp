@@ -26,7 +26,7 @@ TEST_P(Processes, GiveTheBitsOfThreads) {
   }
 }
 
-TEST(Process, RunsBesideEachOtherDoNotMeet) {
+TEST(Process, L07_RunsBesideEachOtherDoNotMeet) {
   Group first("exercise", 2);
   Group second("exercise", 2);
   for (int r = 0; r < 2; ++r) {

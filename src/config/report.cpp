@@ -2,7 +2,9 @@
 
 #include <vector>
 
+#include "arithmetic/updates.h"
 #include "base/text.h"
+#include "config/schedule_rules.h"
 #include "config/schema.h"
 #include <fmt/format.h>
 
@@ -105,9 +107,21 @@ Json value_of(const RunConfig& config, const std::string& key) {
   return setting == nullptr ? Json() : setting->value;
 }
 
-// Updates are known without the data where max_steps gives them.
-Json total_updates(const RunConfig& config) {
-  return config.schedule.max_steps > 0 ? Json(config.schedule.max_steps) : Json();
+Json known(const std::optional<std::int64_t>& count) {
+  return count ? Json(*count) : Json();
+}
+
+Json learning_rates(const RunConfig& config, const Outlook& outlook) {
+  if (!outlook.total_updates) {
+    return nullptr;
+  }
+  const std::int64_t total = *outlook.total_updates;
+  const arithmetic::Schedule schedule = schedule_of(config, total);
+  return {{"first", schedule.at(0)},
+          {"warmup_updates", schedule.warmup_updates},
+          {"after_warmup", schedule.at(schedule.warmup_end())},
+          {"middle", schedule.at(total / 2)},
+          {"last", schedule.at(total - 1)}};
 }
 
 }  // namespace
@@ -151,7 +165,41 @@ std::string start_table(const RunConfig& config) {
   return table;
 }
 
-Json check_report(const Resolution& resolution) {
+Outlook outlook_of(const RunConfig& config, std::optional<std::int64_t> rows) {
+  Outlook outlook{.rows = rows};
+  if (rows && *rows > 0) {
+    const arithmetic::RunLength length =
+        arithmetic::run_length({.rows = *rows,
+                                .global_rows = config.batch.global_rows(),
+                                .num_train_epochs = config.schedule.num_train_epochs,
+                                .max_steps = config.schedule.max_steps});
+    outlook.updates_per_epoch = length.updates_per_epoch;
+    outlook.updates_by_epochs = length.updates_by_epochs;
+    outlook.total_updates = length.total_updates;
+  } else if (config.schedule.max_steps > 0) {
+    outlook.total_updates = config.schedule.max_steps;
+  }
+  return outlook;
+}
+
+std::string outlook_lines(const RunConfig& config, const Outlook& outlook) {
+  if (!outlook.total_updates) {
+    return "";
+  }
+  const std::int64_t total = *outlook.total_updates;
+  std::string text = fmt::format("updates: {} in all", total);
+  if (outlook.updates_per_epoch) {
+    text += fmt::format(", {} per epoch of {} rows", *outlook.updates_per_epoch, *outlook.rows);
+  }
+  if (outlook.updates_by_epochs && *outlook.updates_by_epochs != total) {
+    text += fmt::format(" (by max_steps; num_train_epochs {} would be {})",
+                        config.schedule.num_train_epochs,
+                        *outlook.updates_by_epochs);
+  }
+  return text + "\n" + rates_line(schedule_of(config, total), total);
+}
+
+Json check_report(const Resolution& resolution, const Outlook& outlook) {
   const RunConfig& config = resolution.config;
   const GridInForce& grid = config.grid;
   return {{"ok", resolution.problems.empty()},
@@ -170,19 +218,31 @@ Json check_report(const Resolution& resolution) {
            {{"train_batch_size", value_of(config, "train_batch_size")},
             {"micro_batch_size", value_of(config, "per_device_train_batch_size")},
             {"gradient_accumulation_steps", value_of(config, "gradient_accumulation_steps")},
-            {"updates_per_epoch", nullptr},
-            {"total_updates", total_updates(config)}}},
-          {"learning_rate", nullptr},
+            {"updates_per_epoch", known(outlook.updates_per_epoch)},
+            {"total_updates", known(outlook.total_updates)}}},
+          {"rows", known(outlook.rows)},
+          {"learning_rate", learning_rates(config, outlook)},
           {"notices", config.notices},
           {"account", account_list(resolution.account)}};
 }
+
+namespace {
+
+// Its value is written under the keys that it stands for.
+bool stands_for_others(const std::string& key) {
+  const Declaration* declaration = find_declaration(key);
+  return declaration != nullptr && static_cast<bool>(declaration->parts);
+}
+
+}  // namespace
 
 Json effective_config(const RunConfig& config) {
   Json recipe = Json::object();
   Json sources = Json::object();
   for (const SettingInForce& setting : config.settings) {
-    if (!setting.value.is_null() && setting.key != "strict" && setting.key != "expect" &&
-        setting.key != "deepspeed" && setting.key != "accelerate_config") {
+    if (!setting.value.is_null() && !stands_for_others(setting.key) && setting.key != "strict" &&
+        setting.key != "expect" && setting.key != "deepspeed" &&
+        setting.key != "accelerate_config") {
       recipe[setting.key] = setting.value;
       sources[setting.key] = source_of(setting);
     }

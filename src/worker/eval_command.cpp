@@ -7,6 +7,7 @@
 #include "train/evaluate.h"
 #include "worker/commands.h"
 #include "worker/inputs.h"
+#include "worker/ranks.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
 
@@ -30,9 +31,10 @@ data::Dataset load_rows(const config::RunConfig& config, const Inputs& inputs) {
 void run_eval(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
   comm->note("reading the data");
-  const Inputs inputs = open_inputs(config);
+  const Inputs inputs = inputs::open_data_inputs(config);
   const data::Dataset dataset = load_rows(config, inputs);
   log::info(data_line("evaluation", dataset));
+  require_same_rows(*comm, "evaluation", dataset);
   comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
   const auto engine = inference_engine(loaded.model, compute_dtype(config), comm);

@@ -15,23 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kLongestDefaultRow = 2048;
-
-data::LoadSettings load_settings(const config::DataSettings& settings,
-                                 const formats::ModelConfig& model) {
-  const bool pretrains = settings.stage == config::TrainStage::kPretrain;
-  return {.stage = pretrains ? data::Stage::kPretrain : data::Stage::kSupervised,
-          .prompt_template = settings.prompt_template.empty() ? "empty" : settings.prompt_template,
-          .cutoff_len = settings.cutoff_len > 0
-                            ? settings.cutoff_len
-                            : std::min(kLongestDefaultRow, model.max_position_embeddings),
-          .max_samples = settings.max_samples,
-          .embedding_rows = model.vocab_size,
-          .train_on_prompt = settings.train_on_prompt,
-          .skip_bad_rows = settings.skip_bad_rows,
-          .packing = settings.packing};
-}
-
 // Whether the user asked for this value (it is not a default or derived from one).
 bool is_given(const config::RunConfig& config, const std::string& key) {
   return std::any_of(
@@ -88,15 +71,6 @@ std::optional<formats::AdapterConfig> adapter_of(const config::RunConfig& config
 
 }  // namespace
 
-Inputs open_inputs(const config::RunConfig& config) {
-  const fs::path folder = config.model.model_name_or_path;
-  Inputs inputs{.model_config = formats::read_model_config(folder / "config.json"),
-                .tokenizer = text::Tokenizer::load(folder)};
-  inputs.load = load_settings(config.data, inputs.model_config);
-  inputs.pad_id = inputs.tokenizer.pad_id().value_or(inputs.tokenizer.eos_id().value_or(0));
-  return inputs;
-}
-
 void report_counts(const config::RunConfig& config,
                    const Inputs& inputs,
                    const data::RowCounts& counts) {
@@ -129,10 +103,6 @@ void report_rows(const config::RunConfig& config,
                     positions,
                     positions));
   }
-}
-
-std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
-  return {names.begin(), names.end()};
 }
 
 LoadedModel load_model(const config::RunConfig& config, const Inputs& inputs, bool trains) {

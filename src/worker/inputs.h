@@ -9,22 +9,15 @@
 #include "data/load.h"
 #include "engine/engine.h"
 #include "formats/adapter.h"
-#include "formats/model_config.h"
+#include "inputs/data_inputs.h"
 #include "models/llama.h"
-#include "text/tokenizer.h"
 
 // What train, eval and predict read before they start. Data is read before weights: a bad row is
 // told early.
 namespace zeroth::worker {
 
-struct Inputs {
-  formats::ModelConfig model_config;
-  text::Tokenizer tokenizer;
-  text::TokenId pad_id = 0;
-  data::LoadSettings load;
-};
-
-[[nodiscard]] Inputs open_inputs(const config::RunConfig& config);
+using inputs::as_paths;
+using Inputs = inputs::DataInputs;
 
 // What was read, and what the user should know of it.
 void report_counts(const config::RunConfig& config,
@@ -33,8 +26,6 @@ void report_counts(const config::RunConfig& config,
 void report_rows(const config::RunConfig& config,
                  const Inputs& inputs,
                  const data::Dataset& dataset);
-
-[[nodiscard]] std::vector<std::filesystem::path> as_paths(const std::vector<std::string>& names);
 
 // The model with its adapter, fresh or read, as the run asks for; `trains` false freezes
 // everything.

@@ -106,8 +106,7 @@ void run(const RunConfig& config, Status& status) {
           config.threads > 0 ? config.threads
                              : static_cast<std::int64_t>(std::thread::hardware_concurrency())));
       return zeroth::worker::run_init_model(config);
-    case Command::kTokenize:
-    case Command::kTrainTokenizer:
+    default:
       break;
   }
   throw Error(ErrorKind::kInternal, "the front does this command itself");

@@ -51,6 +51,30 @@ std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config,
   return comm;
 }
 
+void require_same_rows(comm::Communicator& comm,
+                       const std::string& what,
+                       const data::Dataset& dataset) {
+  constexpr std::uint64_t kHalf = 0xFFFFFFFFU;
+  const std::vector<double> mine{static_cast<double>(dataset.examples.size()),
+                                 static_cast<double>(dataset.fingerprint >> 32),
+                                 static_cast<double>(dataset.fingerprint & kHalf)};
+  const std::vector<double> all = comm.gather_values("fingerprint of the " + what + " rows", mine);
+  for (std::size_t rank = 1; rank < all.size() / mine.size(); ++rank) {
+    const auto theirs = all.begin() + static_cast<std::ptrdiff_t>(rank * mine.size());
+    if (!std::equal(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(mine.size()), theirs)) {
+      throw Error(
+          ErrorKind::kData,
+          fmt::format("the ranks have read different {} rows: {:.0f} on rank 0, {:.0f}{} on rank "
+                      "{}\n  Every host needs the same files and the same tokenizer.",
+                      what,
+                      all[0],
+                      *theirs,
+                      *theirs == all[0] ? " others" : "",
+                      rank));
+    }
+  }
+}
+
 std::vector<std::string> gather_texts(comm::Communicator& comm,
                                       const std::string& label,
                                       const std::string& text) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "comm/make.h"
 #include "config/run_config.h"
+#include "data/example.h"
 
 namespace zeroth::worker {
 
@@ -23,6 +24,12 @@ struct RankHooks {
 // people. The hooks must outlive the communicator.
 [[nodiscard]] std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config,
                                                              const RankHooks& hooks);
+
+// All ranks must have read the same rows, or they would train on something that nobody has: kData
+// names those that have not. `what`: "training". Collective.
+void require_same_rows(comm::Communicator& comm,
+                       const std::string& what,
+                       const data::Dataset& dataset);
 
 // Every rank's text at every rank, in rank order. Collective.
 [[nodiscard]] std::vector<std::string> gather_texts(comm::Communicator& comm,

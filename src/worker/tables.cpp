@@ -112,11 +112,11 @@ std::string plan_lines(const config::RunConfig& config, const train::TrainPlan& 
       : remainder > 0
           ? fmt::format(", the last of an epoch with {} rows, weighted by its tokens", remainder)
           : "";
-  const std::string length =
-      config.schedule.max_steps > 0 ? fmt::format(", by max_steps; num_train_epochs {} would be {}",
-                                                  config.schedule.num_train_epochs,
-                                                  plan.updates_by_epochs)
-                                    : "";
+  const std::string length = config.schedule.max_steps > 0
+                                 ? fmt::format(", by max_steps; num_train_epochs {} would be {}",
+                                               config.schedule.num_train_epochs,
+                                               plan.updates_by_epochs)
+                                 : "";
   return fmt::format("updates: {} per epoch{}; {} in all ({:.2f} epochs{})\n{}",
                      plan.updates_per_epoch,
                      partial,

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "config/report.h"
@@ -10,6 +12,7 @@
 #include "train/trainer.h"
 #include "worker/commands.h"
 #include "worker/inputs.h"
+#include "worker/ranks.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
 
@@ -18,20 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Data {
-  data::Dataset train;
-  std::optional<data::Dataset> validation;
-};
-
-Data load_data(const config::RunConfig& config, const Inputs& inputs) {
-  Data data{.train =
-                data::load_examples(as_paths(config.data.dataset), inputs.tokenizer, inputs.load)};
+inputs::TrainingData load_data(const config::RunConfig& config, const Inputs& inputs) {
+  inputs::TrainingData data = inputs::load_training_data(config, inputs);
   report_rows(config, inputs, data.train);
-  if (config.data.val_size > 0) {
-    data.validation = data::split_validation(data.train, config.data.val_size, config.seed);
-  } else if (!config.data.eval_dataset.empty()) {
-    data.validation =
-        data::load_examples(as_paths(config.data.eval_dataset), inputs.tokenizer, inputs.load);
+  if (data.validation && config.data.val_size == 0) {
     report_rows(config, inputs, *data.validation);
   }
   log::info(data_line("training", data.train));
@@ -113,8 +106,12 @@ void print_summary(const config::RunConfig& config, const train::TrainSummary& s
 void run_train(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
   comm->note("reading the data");
-  const Inputs inputs = open_inputs(config);
-  const Data data = load_data(config, inputs);
+  const Inputs inputs = inputs::open_data_inputs(config);
+  const inputs::TrainingData data = load_data(config, inputs);
+  require_same_rows(*comm, "training", data.train);
+  if (data.validation) {
+    require_same_rows(*comm, "validation", *data.validation);
+  }
   comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/true);
   log::info(model_line(loaded.model, config));
@@ -125,21 +122,24 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   const train::TrainPlan plan = train::make_plan(config, rows);
   log::info(plan_lines(config, plan));
 
-  require_room(config, loaded);
   // Everything has been read and is good: only now may results of an earlier run go.
   if (comm->rank() == 0) {
+    require_room(config, loaded);
     remove_results(config.output.output_dir);
+    write_file_atomically(fs::path(config.output.output_dir) / "effective_config.json",
+                          config::effective_config(config).dump(2) + "\n");
   }
-  engine::Engine engine(loaded.model.units,
-                        make_optimizer(config.optimizer),
-                        {.zero_stage = static_cast<int>(config.zero.stage),
-                         .reduce_bucket_elements = std::max<std::int64_t>(1, config.zero.reduce_bucket_elements),
-                         .dtype = compute_dtype(config),
-                         .accumulation_steps = config.batch.accumulation,
-                         .max_grad_norm = config.optimizer.max_grad_norm,
-                         .schedule = plan.schedule,
-                         .seed = config.seed},
-                        comm);
+  engine::Engine engine(
+      loaded.model.units,
+      make_optimizer(config.optimizer),
+      {.zero_stage = static_cast<int>(config.zero.stage),
+       .reduce_bucket_elements = std::max<std::int64_t>(1, config.zero.reduce_bucket_elements),
+       .dtype = compute_dtype(config),
+       .accumulation_steps = config.batch.accumulation,
+       .max_grad_norm = config.optimizer.max_grad_norm,
+       .schedule = plan.schedule,
+       .seed = config.seed},
+      comm);
   const data::Dataset* validation = data.validation ? &*data.validation : nullptr;
   const train::TrainSummary summary =
       train::Trainer(config, plan, engine, data.train, validation, inputs.pad_id).run();

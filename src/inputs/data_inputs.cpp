@@ -1,0 +1,88 @@
+#include "inputs/data_inputs.h"
+
+#include <algorithm>
+
+namespace zeroth::inputs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLongestDefaultRow = 2048;
+
+data::LoadSettings load_settings(const config::DataSettings& settings,
+                                 const formats::ModelConfig& model) {
+  const bool pretrains = settings.stage == config::TrainStage::kPretrain;
+  return {.stage = pretrains ? data::Stage::kPretrain : data::Stage::kSupervised,
+          .prompt_template = settings.prompt_template.empty() ? "empty" : settings.prompt_template,
+          .cutoff_len = settings.cutoff_len > 0
+                            ? settings.cutoff_len
+                            : std::min(kLongestDefaultRow, model.max_position_embeddings),
+          .max_samples = settings.max_samples,
+          .embedding_rows = model.vocab_size,
+          .train_on_prompt = settings.train_on_prompt,
+          .skip_bad_rows = settings.skip_bad_rows,
+          .packing = settings.packing};
+}
+
+// The sizes of all files together; nullopt if one is missing.
+std::optional<std::uintmax_t> total_bytes(const std::vector<fs::path>& files) {
+  std::uintmax_t bytes = 0;
+  for (const fs::path& file : files) {
+    std::error_code error;
+    if (!fs::is_regular_file(file, error)) {
+      return std::nullopt;
+    }
+    bytes += fs::file_size(file, error);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+DataInputs open_data_inputs(const config::RunConfig& config) {
+  const fs::path folder = config.model.model_name_or_path;
+  DataInputs inputs{.model_config = formats::read_model_config(folder / "config.json"),
+                    .tokenizer = text::Tokenizer::load(folder)};
+  inputs.load = load_settings(config.data, inputs.model_config);
+  inputs.pad_id = inputs.tokenizer.pad_id().value_or(inputs.tokenizer.eos_id().value_or(0));
+  return inputs;
+}
+
+std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+TrainingData load_training_data(const config::RunConfig& config, const DataInputs& inputs) {
+  TrainingData data{
+      .train = data::load_examples(as_paths(config.data.dataset), inputs.tokenizer, inputs.load)};
+  if (config.data.val_size > 0) {
+    data.validation = data::split_validation(data.train, config.data.val_size, config.seed);
+  } else if (!config.data.eval_dataset.empty()) {
+    data.validation =
+        data::load_examples(as_paths(config.data.eval_dataset), inputs.tokenizer, inputs.load);
+  }
+  return data;
+}
+
+std::optional<std::int64_t> count_training_rows(const config::RunConfig& config,
+                                                std::uintmax_t most_bytes) {
+  const fs::path folder = config.model.model_name_or_path;
+  std::vector<fs::path> files = as_paths(config.data.dataset);
+  if (files.empty() || folder.empty()) {
+    return std::nullopt;
+  }
+  files.insert(files.end(), {folder / "config.json", folder / "tokenizer.json"});
+  const std::optional<std::uintmax_t> bytes = total_bytes(files);
+  if (!bytes || *bytes > most_bytes) {
+    return std::nullopt;
+  }
+  const DataInputs inputs = open_data_inputs(config);
+  data::Dataset train =
+      data::load_examples(as_paths(config.data.dataset), inputs.tokenizer, inputs.load);
+  if (config.data.val_size > 0) {
+    (void)data::split_validation(train, config.data.val_size, config.seed);
+  }
+  return static_cast<std::int64_t>(train.examples.size());
+}
+
+}  // namespace zeroth::inputs
