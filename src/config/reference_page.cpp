@@ -63,7 +63,7 @@ and ways to mend it.
 )";
 
 std::string code(const std::string& text) {
-  return "`" + text + "`";
+  return fmt::format("`{}`", text);
 }
 
 // A cell stays one: no bar, no line end.
@@ -128,6 +128,19 @@ std::string kind_of(const Declaration& key) {
   return "text";
 }
 
+// The few by name; many would fill the row.
+std::string planned_choices(const Declaration& key, const char* before) {
+  constexpr std::size_t kMost = 6;
+  std::vector<std::string> choices;
+  for (const auto& [choice, why] : key.planned_choices) {
+    choices.push_back(choice);
+  }
+  if (choices.size() > kMost) {
+    return fmt::format("{}{} others (planned)", before, choices.size());
+  }
+  return choices.empty() ? "" : fmt::format("{}{} (planned)", before, join(choices, ", "));
+}
+
 std::string takes(const Declaration& key) {
   std::string text = kind_of(key);
   if (const std::string range = range_text(key.range); !range.empty()) {
@@ -136,9 +149,7 @@ std::string takes(const Declaration& key) {
   if (!key.unit.empty()) {
     text += " (" + key.unit + ")";
   }
-  for (const auto& [choice, why] : key.planned_choices) {
-    text += fmt::format("{}{} (planned)", text.empty() ? "" : ", ", choice);
-  }
+  text += planned_choices(key, text.empty() ? "" : ", ");
   return text + (key.may_be_auto ? ", auto" : "");
 }
 
@@ -186,11 +197,21 @@ std::string row_of(const Declaration& key) {
                      cell(meaning_of(key)));
 }
 
+// DeepSpeed's keys stand under the block that holds them.
+std::string section_of(const Declaration& key) {
+  if (!key.section.empty()) {
+    return key.section;
+  }
+  const auto dot = key.name.find('.');
+  return dot == std::string::npos ? "ds_config.json"
+                                  : fmt::format("ds_config.json: {}", key.name.substr(0, dot));
+}
+
 std::vector<std::string> sections() {
   std::vector<std::string> names;
   for (const Declaration& key : schema()) {
-    if (std::find(names.begin(), names.end(), key.section) == names.end()) {
-      names.push_back(key.section);
+    if (std::find(names.begin(), names.end(), section_of(key)) == names.end()) {
+      names.push_back(section_of(key));
     }
   }
   return names;
@@ -199,9 +220,9 @@ std::vector<std::string> sections() {
 std::string section(const std::string& name) {
   std::string text = fmt::format(
       "\n### {}\n\n| name | other names | takes | default | meaning |\n|---|---|---|---|---|\n",
-      name.empty() ? "Further" : name);
+      name);
   for (const Declaration& key : schema()) {
-    if (key.section == name) {
+    if (section_of(key) == name) {
       text += row_of(key);
     }
   }

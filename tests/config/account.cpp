@@ -1,6 +1,5 @@
 #include "config/account.h"
 
-#include <algorithm>
 #include <set>
 
 namespace zeroth::config {
@@ -43,17 +42,6 @@ std::size_t num_leaves(const std::vector<Written>& account) {
     leaves += written.num_leaves;
   }
   return leaves;
-}
-
-void forgive_duplicates(const Problems& problems, std::vector<std::string>& lost) {
-  for (const Problem& problem : problems.all()) {
-    if (problem.kind == ProblemKind::kDuplicate) {
-      const std::string part = "." + problem.key + ".";
-      std::erase_if(lost, [&](const std::string& path) {
-        return ("." + path + ".").find(part) != std::string::npos;
-      });
-    }
-  }
 }
 
 }  // namespace zeroth::config

@@ -19,7 +19,4 @@ struct Balance {
 // The leaves that the account says it holds.
 [[nodiscard]] std::size_t num_leaves(const std::vector<Written>& account);
 
-// Takes out of `lost` what a duplicate key's problem names.
-void forgive_duplicates(const Problems& problems, std::vector<std::string>& lost);
-
 }  // namespace zeroth::config

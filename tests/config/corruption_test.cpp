@@ -101,8 +101,7 @@ std::string outcome_of(const RealFile& original, const std::string& text, bool j
       return "refused whole";
     }
   }
-  Balance found = balance(json ? leaves_of_json(text) : leaves_of_yaml(text), account);
-  forgive_duplicates(resolution.problems, found.lost);
+  const Balance found = balance(json ? leaves_of_json(text) : leaves_of_yaml(text), account);
   EXPECT_TRUE(found.lost.empty()) << original.name << " lost " << join(found.lost, ", ")
                                   << messages(resolution.problems) << "\n"
                                   << tail_of(text);

@@ -78,7 +78,6 @@ TEST(Coverage, EveryDeclarationSaysWhatItIsForOrWhyItDoesNotAct) {
     ++counts[key.status];
     EXPECT_FALSE(key.help.empty() && key.reason.empty()) << key.name;
     EXPECT_TRUE(key.status == Status::kInForce || !key.reason.empty()) << key.name;
-    EXPECT_FALSE(key.section.empty()) << key.name;
   }
   fmt::print("{} declarations: {} act, {} planned, {} without effect, {} refused\n",
              schema().size(),

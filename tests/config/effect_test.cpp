@@ -15,8 +15,8 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-// Runs in which one key or another has an effect, or has none.
-std::vector<Arguments> situations() {
+// Options of runs in which one key or another has an effect, or has none.
+std::vector<Arguments> all_arguments() {
   std::vector<Arguments> all{{},
                              {"--ranks=2"},
                              {"--ranks=2", "--zero_stage=3"},
@@ -32,7 +32,8 @@ std::vector<Arguments> situations() {
                              {"--do_sample=true"},
                              {"--optimizer.params.torch_adam=true"},
                              {"--distributed_type=no"},
-                             {"--shuffle=false"}};
+                             {"--shuffle=false"},
+                             {"--save_strategy=no"}};
   for (const std::string& schedule : find_declaration("lr_scheduler_type")->choices) {
     all.push_back({"--lr_scheduler_type=" + schedule});
   }
@@ -45,19 +46,21 @@ bool sets(const Arguments& arguments, const Declaration& key) {
   });
 }
 
-Command command_of(const Declaration& key) {
-  for (const Command command : all_commands()) {
-    if ((key.commands & bit(command)) != 0) {
-      return command;
-    }
-  }
-  return Command::kTrain;
+std::vector<Command> commands_of(const Declaration& key) {
+  std::vector<Command> commands = all_commands();
+  std::erase_if(commands, [&](Command command) { return (key.commands & bit(command)) == 0; });
+  return commands;
 }
 
-Resolution run(const Declaration& key, const Arguments& first, const Arguments& situation) {
-  Arguments arguments = first;
-  arguments.insert(arguments.end(), situation.begin(), situation.end());
-  return resolve_all(command_of(key), arguments, {});
+struct Situation {
+  Command command = Command::kTrain;
+  Arguments arguments{};
+};
+
+Resolution run(Arguments arguments, const Situation& situation) {
+  const Arguments& more = situation.arguments;
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return resolve_all(situation.command, arguments, {});
 }
 
 std::string recipe_with(const Declaration& key, const Json& value) {
@@ -65,6 +68,19 @@ std::string recipe_with(const Declaration& key, const Json& value) {
 }
 
 constexpr auto kPlace = "recipe.yaml:1";
+
+bool reads_recipes(Command command) {
+  return (bit(command) & (kRunFamily | kCheckOnly)) != 0;
+}
+
+// One key in a recipe; the tools that read none take it on the command line.
+Arguments given_to(Command command, const Declaration& key, const Json& value) {
+  return {reads_recipes(command) ? recipe_with(key, value) : as_argument(key.name, value)};
+}
+
+std::string place_in(Command command) {
+  return reads_recipes(command) ? kPlace : "command line";
+}
 
 const SettingInForce* in_force(const Resolution& resolution, const std::string& key) {
   for (const SettingInForce& setting : resolution.config.settings) {
@@ -85,18 +101,21 @@ const IdleSetting* idle(const Resolution& resolution, const std::string& key) {
 }
 
 // The first situation in which the key is in force, or has no effect.
-std::optional<Arguments> situation_where(bool has_effect, const Declaration& key) {
-  static const std::vector<Arguments> all = situations();
+std::optional<Situation> situation_where(bool has_effect, const Declaration& key) {
+  static const std::vector<Arguments> all = all_arguments();
   const Json value = sample_values(key).front();
-  const std::string recipe = recipe_with(key, value);
-  for (const Arguments& situation : all) {
-    if (sets(situation, key)) {
-      continue;
-    }
-    const Resolution resolution = run(key, {recipe}, situation);
-    if (has_effect ? in_force(resolution, key.name) != nullptr
-                   : idle(resolution, key.name) != nullptr) {
-      return situation;
+  for (const Command command : commands_of(key)) {
+    const Arguments given = given_to(command, key, value);
+    for (const Arguments& arguments : all) {
+      if (sets(arguments, key) || (!reads_recipes(command) && !arguments.empty())) {
+        continue;
+      }
+      const Situation situation{command, arguments};
+      const Resolution resolution = run(given, situation);
+      if (has_effect ? in_force(resolution, key.name) != nullptr
+                     : idle(resolution, key.name) != nullptr) {
+        return situation;
+      }
     }
   }
   return std::nullopt;
@@ -106,27 +125,37 @@ bool is_of_a_run(const Declaration& key) {
   return (key.commands & (kRunFamily | kCheckOnly)) != 0;
 }
 
-const Written& entry_of(const Resolution& resolution, const std::string& source) {
+Written entry_of(const Resolution& resolution, const std::string& source) {
   const auto found = std::find_if(resolution.account.begin(),
                                   resolution.account.end(),
                                   [&](const Written& written) { return written.source == source; });
   EXPECT_NE(found, resolution.account.end()) << source;
-  return *found;
+  return found == resolution.account.end() ? Written{} : *found;
 }
 
-void expect_listed(const Declaration& key, const Arguments& situation) {
-  const Resolution with = run(key, {recipe_with(key, sample_values(key).front())}, situation);
+// The values in force in a situation where the key is not given.
+const RunConfig& values_without_it(const Situation& situation) {
+  static std::map<std::pair<Command, Arguments>, RunConfig> known;
+  const auto [there, added] = known.try_emplace({situation.command, situation.arguments});
+  if (added) {
+    there->second = values_of(run({}, situation).config);
+  }
+  return there->second;
+}
+
+void expect_listed(const Declaration& key, const Situation& situation) {
+  const Command command = situation.command;
+  const Json value = sample_values(key).front();
+  const Resolution with = run(given_to(command, key, value), situation);
   const IdleSetting* listed = idle(with, key.name);
   ASSERT_NE(listed, nullptr) << key.name;
-  EXPECT_EQ(listed->source, kPlace) << key.name;
+  EXPECT_EQ(listed->source, place_in(command)) << key.name;
   EXPECT_GT(listed->why.size(), 5U) << key.name;
-  const Written& written = entry_of(with, kPlace);
+  const Written written = entry_of(with, place_in(command));
   EXPECT_EQ(written.outcome, Outcome::kWithoutEffect) << key.name;
   EXPECT_EQ(written.note, listed->why) << key.name;
   EXPECT_EQ(in_force(with, key.name), nullptr) << key.name;
-  const std::string other = scratch_file("recipe.yaml", "_nothing: 1\n");
-  const Resolution without = run(key, {other}, situation);
-  EXPECT_EQ(values_of(with.config), values_of(without.config)) << key.name;
+  EXPECT_EQ(values_of(with.config), values_without_it(situation)) << key.name;
 }
 
 TEST(Mutation, AValueWithoutEffectIsListedAndChangesNothing) {
@@ -136,9 +165,11 @@ TEST(Mutation, AValueWithoutEffectIsListedAndChangesNothing) {
     if (!is_of_a_run(key) || !(harmless || key.without_effect)) {
       continue;
     }
-    const std::optional<Arguments> situation = situation_where(false, key);
-    ASSERT_TRUE(situation.has_value()) << key.name << " is never without effect";
-    expect_listed(key, *situation);
+    const std::optional<Situation> situation = situation_where(false, key);
+    EXPECT_TRUE(situation.has_value()) << key.name << " is never without effect";
+    if (situation.has_value()) {
+      expect_listed(key, *situation);
+    }
     ++counts[harmless ? "harmless" : "conditional"];
   }
   fmt::print("without effect: {} keys where another setting says so, {} in every run\n",
@@ -152,12 +183,12 @@ TEST(Mutation, TheCommandLineOverridesAFileAndShowsIt) {
     if (!is_of_a_run(key) || !key.field.set) {
       continue;
     }
-    const std::optional<Arguments> situation = situation_where(true, key);
+    const std::optional<Situation> situation = situation_where(true, key);
     ASSERT_TRUE(situation.has_value()) << key.name << " is never in force";
     const std::vector<Json> values = sample_values(key);
     ASSERT_EQ(values.size(), 2U) << key.name;
     const Resolution resolution =
-        run(key, {recipe_with(key, values[0]), as_argument(key.name, values[1])}, *situation);
+        run({recipe_with(key, values[0]), as_argument(key.name, values[1])}, *situation);
     const SettingInForce* setting = in_force(resolution, key.name);
     ASSERT_NE(setting, nullptr) << key.name << messages(resolution.problems);
     EXPECT_EQ(setting->value, values[1]) << key.name;
@@ -172,13 +203,6 @@ TEST(Mutation, TheCommandLineOverridesAFileAndShowsIt) {
   }
   fmt::print("two sources: {} keys\n", tried);
   EXPECT_GT(tried, 50U);
-}
-
-// What one value of a key gives, in the first situation where it has an effect. The tools that read
-// no recipe take it on the command line.
-Resolution with_value(const Declaration& key, const Json& value, const Arguments& situation) {
-  return is_of_a_run(key) ? run(key, {recipe_with(key, value)}, situation)
-                          : run(key, {as_argument(key.name, value)}, {});
 }
 
 // They hold the run to the user's words or name further files: what they change is not in the
@@ -201,13 +225,13 @@ TEST(Mutation, AChangedValueChangesTheRun) {
     if (key.status != Status::kInForce || acts_elsewhere(key) || key.parts) {
       continue;
     }
-    const std::optional<Arguments> situation =
-        is_of_a_run(key) ? situation_where(true, key) : Arguments{};
+    const std::optional<Situation> situation = situation_where(true, key);
     ASSERT_TRUE(situation.has_value()) << key.name << " is never in force";
     const std::vector<Json> values = sample_values(key);
     ASSERT_EQ(values.size(), 2U) << key.name;
-    const Resolution one = with_value(key, values[0], *situation);
-    const Resolution other = with_value(key, values[1], *situation);
+    const Command command = situation->command;
+    const Resolution one = run(given_to(command, key, values[0]), *situation);
+    const Resolution other = run(given_to(command, key, values[1]), *situation);
     EXPECT_NE(values_of(one.config), values_of(other.config)) << key.name;
     if (key.field.get) {
       EXPECT_EQ(key.field.get(one.config), values[0]) << key.name;
@@ -234,9 +258,8 @@ TEST(Mutation, AValueThatStandsForOthersReachesThem) {
     std::vector<RunConfig> configs;
     for (const std::string& value : sample->second) {
       const Resolution resolution =
-          run(key,
-              {"--" + key.name + "=" + value},
-              key.name == "optim_args" ? Arguments{"--optim=sgd"} : Arguments{});
+          run({"--" + key.name + "=" + value},
+              {.arguments = key.name == "optim_args" ? Arguments{"--optim=sgd"} : Arguments{}});
       configs.push_back(values_of(resolution.config));
     }
     EXPECT_NE(configs[0], configs[1]) << key.name;

