@@ -240,7 +240,8 @@ Json effective_config(const RunConfig& config) {
   Json recipe = Json::object();
   Json sources = Json::object();
   for (const SettingInForce& setting : config.settings) {
-    if (!setting.value.is_null() && !stands_for_others(setting.key) && setting.key != "strict" &&
+    const bool nothing = setting.value.is_null() || (setting.value.is_array() && setting.value.empty());
+    if (!nothing && !stands_for_others(setting.key) && setting.key != "strict" &&
         setting.key != "expect" && setting.key != "deepspeed" &&
         setting.key != "accelerate_config") {
       recipe[setting.key] = setting.value;

@@ -184,7 +184,7 @@ TEST_F(EndToEnd, WordsOfWarning) {
                                                "20",
                                                "--max_steps",
                                                "3"}));
-  for (const char* words : {"more than the 24 rows there are",
+  for (const char* words : {"1 per epoch of the 24 rows there are, fewer than a global batch",
                             "the warm-up of 50 never ends",
                             "rows are longer than the 8 positions"}) {
     EXPECT_NE(outcome.errors.find(words), std::string::npos) << outcome.errors;

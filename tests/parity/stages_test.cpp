@@ -140,6 +140,10 @@ std::string name_of(const Case& test) {
          (test.sgd ? "_sgd" : "_adamw") + (test.dropout > 0 ? "_dropout" : "");
 }
 
+void PrintTo(const Case& test, std::ostream* out) {
+  *out << name_of(test);
+}
+
 // What is trained, and how; the cuts of one are compared in one test, for they share a reference
 // and the time that a program takes to start.
 std::vector<Case> kinds() {
