@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "config/dialect.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
@@ -47,7 +48,7 @@ std::string unknown_option(Command command, const std::string& name) {
     near.push_back(meant->name);
   }
   if (near.empty()) {
-    near = nearest(canonical, names);
+    near = nearest_names(canonical, names);
   }
   const std::string help = fmt::format("zeroth {} --help lists the options", command_name(command));
   return near.empty()

@@ -93,7 +93,7 @@ std::vector<std::string> nearest_leaves(const std::string& path,
   for (const std::string& candidate : candidates) {
     leaves.emplace_back(leaf_of(candidate));
   }
-  return nearest(leaf_of(path), leaves);
+  return nearest_names(std::string(leaf_of(path)), leaves);
 }
 
 // What people put into the wrong kind of file.
@@ -112,7 +112,7 @@ std::string in_another_dialect(Dialect dialect, std::string_view path) {
 }
 
 std::string quoted_list(const std::vector<std::string>& names) {
-  return "\"" + join(names, "\" or \"") + "\"";
+  return fmt::format("\"{}\"", join(names, "\" or \""));
 }
 
 }  // namespace
@@ -133,6 +133,18 @@ bool is_block(Dialect dialect, std::string_view path) {
 
 const std::vector<std::string>& paths_in(Dialect dialect) {
   return index(dialect).paths;
+}
+
+std::vector<std::string> nearest_names(const std::string& word,
+                                       const std::vector<std::string>& names) {
+  constexpr std::size_t kMuchFarther = 3;
+  std::vector<std::string> near = nearest(word, names);
+  std::erase_if(
+      near,
+      [&, best = near.empty() ? 0 : edit_distance(word, near.front())](const std::string& name) {
+        return edit_distance(word, name) >= best + kMuchFarther;
+      });
+  return near;
 }
 
 Problem unknown_key(Dialect dialect, const std::string& path, const std::string& source) {

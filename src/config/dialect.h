@@ -27,6 +27,11 @@ enum class Dialect {
 // Complete paths in the order of the schema.
 [[nodiscard]] const std::vector<std::string>& paths_in(Dialect dialect);
 
+// The names nearest to `word`; those much farther than the first are left out, for a typing mistake
+// has one meaning.
+[[nodiscard]] std::vector<std::string> nearest_names(const std::string& word,
+                                                     const std::vector<std::string>& names);
+
 // "unknown key ...", with the nearest key, or where the key belongs.
 [[nodiscard]] Problem unknown_key(Dialect dialect,
                                   const std::string& path,

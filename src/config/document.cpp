@@ -64,7 +64,9 @@ Json to_json(const Node& node) {
   }
   Json block = Json::object();
   for (const Member& member : node.members) {
-    block[member.key] = to_json(member.value);
+    if (!member.again) {
+      block[member.key] = to_json(member.value);
+    }
   }
   return block;
 }
@@ -91,17 +93,19 @@ void add_member(Node& block, Member member, const std::string& name, Problems& p
   const auto same = std::find_if(block.members.begin(), block.members.end(), [&](const Member& m) {
     return m.key == member.key;
   });
-  if (same == block.members.end()) {
-    block.members.push_back(std::move(member));
-    return;
+  member.again = same != block.members.end();
+  if (member.again) {
+    problems.add({.kind = ProblemKind::kDuplicate,
+                  .key = member.key,
+                  .message = fmt::format("{}: duplicate key \"{}\" (lines {} and {})",
+                                         name,
+                                         member.key,
+                                         same->line,
+                                         member.line),
+                  .sources = {fmt::format("{}:{}", name, same->line),
+                              fmt::format("{}:{}", name, member.line)}});
   }
-  problems.add(
-      {.kind = ProblemKind::kDuplicate,
-       .key = member.key,
-       .message = fmt::format(
-           "{}: duplicate key \"{}\" (lines {} and {})", name, member.key, same->line, member.line),
-       .sources = {fmt::format("{}:{}", name, same->line),
-                   fmt::format("{}:{}", name, member.line)}});
+  block.members.push_back(std::move(member));
 }
 
 Node read_document(const fs::path& file,

@@ -36,6 +36,7 @@ struct Member {
   std::string key;
   std::size_t line = 0;
   Node value;
+  bool again = false;  // the block has the key already: a problem says so, this one does not count
 };
 
 // One value with the path of keys that leads to it. An empty block is a leaf too.
@@ -64,7 +65,7 @@ struct Leaf {
                                  const std::string& what,
                                  Problems& problems);
 
-// Adds `member` unless its key is there, which is a problem naming both lines.
+// Adds `member`. If its key is there already, that is a problem naming both lines.
 void add_member(Node& block, Member member, const std::string& name, Problems& problems);
 
 }  // namespace zeroth::config

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/dialect.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
@@ -76,7 +77,7 @@ const Declaration& key_to_explain(const std::string& word) {
       }
     }
   }
-  const std::vector<std::string> near = nearest(word, names);
+  const std::vector<std::string> near = nearest_names(word, names);
   throw Error(ErrorKind::kUsage,
               near.empty()
                   ? fmt::format("there is no key {}\n  docs/configuration.md lists them all", word)

@@ -29,6 +29,11 @@ std::string wrapped(std::string_view text) {
   return lines;
 }
 
+bool is_old(const Declaration& declaration, const std::string& name) {
+  const auto& old = declaration.old_names;
+  return std::find(old.begin(), old.end(), name) != old.end();
+}
+
 std::string notes(Command command, const Declaration& declaration) {
   std::vector<std::string> parts;
   if ((declaration.required & bit(command)) != 0) {
@@ -41,8 +46,10 @@ std::string notes(Command command, const Declaration& declaration) {
   if (!declaration.unit.empty()) {
     parts.push_back(declaration.unit);
   }
-  if (!declaration.aliases.empty()) {
-    parts.push_back("also --" + join(declaration.aliases, ", --"));
+  std::vector<std::string> aliases = declaration.aliases;
+  std::erase_if(aliases, [&](const std::string& name) { return is_old(declaration, name); });
+  if (!aliases.empty()) {
+    parts.push_back("also --" + join(aliases, ", --"));
   }
   return parts.empty() ? "" : fmt::format(" ({})", join(parts, "; "));
 }

@@ -13,6 +13,9 @@ SourceKind strength_of(Dialect dialect) {
   return dialect == Dialect::kRecipe ? SourceKind::kRecipe : SourceKind::kFile;
 }
 
+constexpr auto kTwice = "the key stands twice";
+constexpr auto kEmpty = "an empty block says nothing";
+
 // Walks one document down to its leaves.
 class Walk {
  public:
@@ -30,7 +33,9 @@ class Walk {
   void visit(const std::string& path, const Member& member) {
     const Node& value = member.value;
     const bool inner = value.kind == Node::Kind::kBlock && !value.members.empty();
-    if (member.key.substr(0, 1) == "_") {
+    if (member.again) {
+      settle(path, member, Outcome::kRefused, kTwice);
+    } else if (member.key.substr(0, 1) == "_") {
       notice_comment(path, member);
       settle(path, member, Outcome::kWithoutEffect, "a key that begins with _ is a comment");
     } else if (const Declaration* key = find_in(dialect_, path)) {
@@ -58,7 +63,7 @@ class Walk {
       block(value, path);
     } else if (value.kind == Node::Kind::kBlock || value.kind == Node::Kind::kNull ||
                (value.kind == Node::Kind::kList && value.items.empty())) {
-      settle(path, member, Outcome::kWithoutEffect, "an empty block says nothing");
+      settle(path, member, Outcome::kWithoutEffect, kEmpty);
     } else {
       problems_.add(
           {.kind = ProblemKind::kType,
@@ -77,6 +82,10 @@ class Walk {
       return;
     }
     const bool inline_file = key.name == "deepspeed" && value.kind == Node::Kind::kBlock;
+    if (inline_file && value.members.empty()) {
+      settle(path, member, Outcome::kWithoutEffect, kEmpty);
+      return;
+    }
     if (inline_file) {
       gather(value, Dialect::kDeepSpeed, file_, gathered_, problems_);
       return;
@@ -96,6 +105,18 @@ class Walk {
     statement.source = {strength_of(dialect_), at(member.line)};
     statement.spelled = path;
     give(gathered_, key, std::move(statement), problems_);
+    settle_repeated(path, value);
+  }
+
+  // The user's own block may hold a key twice too.
+  void settle_repeated(const std::string& path, const Node& block) {
+    for (const Member& member : block.members) {
+      if (member.again) {
+        settle(path + "." + member.key, member, Outcome::kRefused, kTwice);
+      } else {
+        settle_repeated(path + "." + member.key, member.value);
+      }
+    }
   }
 
   // Enters a leaf, or every leaf of a block, with its outcome.

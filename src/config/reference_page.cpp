@@ -34,9 +34,13 @@ The start table shows what a value overrides. What stands on one level must agre
 twice with two values, or a `ds_config.json` and an Accelerate file that differ, is an error that names
 both places. `--strict` makes any overridden value, and any without effect, an error.
 
+The `scheduler` block of a `ds_config.json` is one whole: where a stronger source gives another
+`lr_scheduler_type`, none of the block's parameters stays in force.
+
 A key may be written by each of its names: on the command line and in a recipe all of them, with
 dashes or underscores (`--zero-stage`, `--zero_optimization.stage`); in a `ds_config.json` and in an
-Accelerate file by their own paths. No name may be abbreviated.
+Accelerate file by their own paths. No name may be abbreviated. Names that are out of date are
+accepted, and a notice tells the new one.
 
 ## How values are written
 
@@ -45,7 +49,8 @@ Accelerate file by their own paths. No name may be abbreviated.
   `stage3_prefetch_bucket_size` 0.9 x h x h, `stage3_param_persistence_threshold` 10 x h.
 - **`null`** gives no value, as if the key were not there.
 - **Comments**: `//`, `#` and `/* */` in JSON, `#` in YAML. A key that begins with `_` is a comment, and
-  so is all inside it. A comma before a closing bracket may stand.
+  so is all inside it; where the rest of its name is a key, a notice says that it is not read. A comma
+  before a closing bracket may stand.
 - **A key twice** in one block is an error that names both lines.
 - **Integers** may have an exponent: `2e8` is 200000000. In JSON a number in quotes is a text.
 - **Lists** are separated by commas on the command line and in YAML text: `q_proj,v_proj`.
@@ -92,11 +97,19 @@ std::string places(const char* file,
   return fmt::format("{}: {}", file, same ? "same" : in_code(paths));
 }
 
+std::string out_of_date(const Declaration& key) {
+  if (!key.successor.empty()) {
+    return "out of date, now " + code(key.successor);
+  }
+  return key.old_names.empty() ? "" : "out of date: " + in_code(key.old_names);
+}
+
 std::string other_names(const Declaration& key) {
   std::vector<std::string> parts;
   for (std::string part : {in_code(key.aliases),
                            places("ds", key, key.deepspeed),
-                           places("acc", key, key.accelerate)}) {
+                           places("acc", key, key.accelerate),
+                           out_of_date(key)}) {
     if (!part.empty()) {
       parts.push_back(std::move(part));
     }
