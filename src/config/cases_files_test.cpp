@@ -118,8 +118,8 @@ TEST_F(Case, C06_AnAgreeingFileIsNamedOnce) {
   const Verdict verdict = check_yaml(yaml + "bf16\n", {"--strict"});
   EXPECT_TRUE(verdict.accepted()) << verdict.messages();
   EXPECT_EQ(lines_with(verdict.table(), "bf16 true"), 1U) << verdict.table();
-  EXPECT_TRUE(has(verdict.table(), "bf16 true (acc.yaml:4, ds.json:2 agrees)") ||
-              has(verdict.table(), "bf16 true (ds.json:2, acc.yaml:4 agrees)"))
+  EXPECT_TRUE(has(verdict.table(), "bf16 true (acc.yaml:4 mixed_precision, ds.json:2 agrees)") ||
+              has(verdict.table(), "bf16 true (ds.json:2 bf16.enabled, acc.yaml:4 agrees)"))
       << verdict.table();
   EXPECT_FALSE(has(verdict.table(), "fp16")) << verdict.table();
 

@@ -12,7 +12,12 @@ namespace zeroth::config {
 namespace {
 
 std::string source_of(const SettingInForce& setting) {
-  std::string text = setting.source;
+  // A file has the key by another name than the table.
+  const std::string& spelled = setting.spelled;
+  const bool in_file = setting.given && setting.source.find(':') != std::string::npos;
+  const bool other_name =
+      in_file && !spelled.empty() && spelled.substr(spelled.rfind('.') + 1) != setting.key;
+  std::string text = other_name ? setting.source + " " + spelled : setting.source;
   if (!setting.auto_in.empty()) {
     text = setting.given ? fmt::format("{}; auto in {}", text, setting.auto_in)
                          : fmt::format("auto in {}, filled from {}", setting.auto_in, text);
@@ -138,7 +143,7 @@ std::string batch_line(const RunConfig& config) {
   return fmt::format(
       "global batch {} = {} x {} x {} (micro-batch x accumulation x data-parallel "
       "ranks{})\nworld size {} ({})",
-      batch.micro_batch_rows * batch.accumulation * config.grid.dp,
+      config.global_rows(),
       batch.micro_batch_rows,
       batch.accumulation,
       config.grid.dp,
@@ -170,7 +175,7 @@ Outlook outlook_of(const RunConfig& config, std::optional<std::int64_t> rows) {
   if (rows && *rows > 0) {
     const arithmetic::RunLength length =
         arithmetic::run_length({.rows = *rows,
-                                .global_rows = config.batch.global_rows(),
+                                .global_rows = config.global_rows(),
                                 .num_train_epochs = config.schedule.num_train_epochs,
                                 .max_steps = config.schedule.max_steps});
     outlook.updates_per_epoch = length.updates_per_epoch;
@@ -240,7 +245,8 @@ Json effective_config(const RunConfig& config) {
   Json recipe = Json::object();
   Json sources = Json::object();
   for (const SettingInForce& setting : config.settings) {
-    const bool nothing = setting.value.is_null() || (setting.value.is_array() && setting.value.empty());
+    const bool nothing =
+        setting.value.is_null() || (setting.value.is_array() && setting.value.empty());
     if (!nothing && !stands_for_others(setting.key) && setting.key != "strict" &&
         setting.key != "expect" && setting.key != "deepspeed" &&
         setting.key != "accelerate_config") {

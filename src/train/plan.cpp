@@ -7,7 +7,7 @@ namespace zeroth::train {
 
 TrainPlan make_plan(const config::RunConfig& config, std::int64_t rows) {
   const config::ScheduleSettings& settings = config.schedule;
-  const std::int64_t global_rows = config.batch.global_rows();
+  const std::int64_t global_rows = config.global_rows();
   const arithmetic::RunLength length =
       arithmetic::run_length({.rows = rows,
                               .global_rows = global_rows,

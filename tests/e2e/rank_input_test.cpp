@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 
 #include "base/text.h"
@@ -136,7 +137,9 @@ TEST_F(RankInput, L07_ASecondRunOfTheSameNameIsRefused) {
   first.environment = joined(world, first.environment);
   const pid_t waiting = testing::start(first, path("stdout"), path("stderr"));
   testing::Outcome second;
-  for (int i = 0; i < 20 && second.errors.find("two processes") == std::string::npos; ++i) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(40);
+  while (second.errors.find("two processes") == std::string::npos &&
+         std::chrono::steady_clock::now() < deadline) {
     second = zeroth(train("second", {"--start_timeout", "0.1"}), world);
   }
   ::kill(waiting, SIGTERM);
