@@ -15,7 +15,7 @@
 //   test data exit    the exit code (0 unless said) out     a whole line of standard output; if
 //   there is any, all lines must be listed in order has     a part of standard output        lacks
 //   what must not be in either stream says    a part of standard error within  milliseconds that
-//   the quickest of five runs may take
+//   the quickest of five runs may take: a limit that catches hangs
 namespace zeroth::testing {
 
 struct CaseFile {

@@ -159,13 +159,10 @@ TEST_F(EndToEnd, OverwritingReplacesTheWholeResult) {
 }
 
 TEST_F(EndToEnd, AWrongCommandIsRefusedAtOnce) {
-  double best = 1e9;
-  for (int i = 0; i < 5; ++i) {
-    const testing::Outcome outcome = zeroth(train("out", {"--max_step", "3"}));
-    EXPECT_EQ(outcome.exit_code, 2);
-    best = std::min(best, outcome.seconds);
-  }
-  EXPECT_LT(best, 0.1);
+  // A tenth of a second on an idle machine; the limit tells a front that waits for something.
+  const testing::Outcome outcome = zeroth(train("out", {"--max_step", "3"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_LT(outcome.seconds, 5);
 }
 
 TEST_F(EndToEnd, APipeIsNotWaitedFor) {
