@@ -58,6 +58,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::vector<std::string> nearest(std::string_view word,
                                  std::span<const std::string> candidates,
                                  std::size_t at_most) {
+  constexpr std::size_t kLongestWord = 200;  // no name is longer, and distances cost the square
+  if (word.size() > kLongestWord) {
+    return {};
+  }
   const std::size_t limit = std::max<std::size_t>(2, word.size() / 3);
   std::vector<std::pair<std::size_t, std::string>> found;
   for (const std::string& candidate : candidates) {

@@ -1,7 +1,7 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/printing.h"
 #include "cli/commands.h"
 #include "config/compare.h"
 #include "config/report.h"
@@ -24,7 +24,7 @@ std::string problem_list(const config::Problems& problems) {
 }
 
 void print(const std::string& text) {
-  std::fputs((text + "\n").c_str(), stdout);
+  std::fputs(visible(text + "\n").c_str(), stdout);
 }
 
 // Rows are counted where the data is there. What is wrong with it is for `zeroth train` to say in
@@ -41,6 +41,18 @@ std::optional<std::int64_t> rows_to_train(config::Resolution& resolution) {
     resolution.config.notices.push_back("the rows cannot be counted: " +
                                         what.substr(0, what.find('\n')));
     return std::nullopt;
+  }
+}
+
+// What is wrong with the other set-up counts as well: nothing can be said of a file that does not
+// hold.
+std::vector<config::Difference> differences_of(config::Resolution& resolution,
+                                               const config::Environment& environment) {
+  try {
+    return config::compare(resolution, environment);
+  } catch (const Error& error) {
+    resolution.problems.add(config::ProblemKind::kFile, "diff", error.what());
+    return {};
   }
 }
 
@@ -69,13 +81,13 @@ int run_check(Arguments arguments) {
   config::Resolution resolution =
       config::resolve_all(config::Command::kCheck, arguments, environment);
   const config::Outlook outlook = config::outlook_of(resolution.config, rows_to_train(resolution));
-  const std::vector<config::Difference> differences = config::compare(resolution, environment);
+  const std::vector<config::Difference> differences = differences_of(resolution, environment);
   if (resolution.config.json_output) {
     Json report = config::check_report(resolution, outlook);
     if (resolution.other_setup) {
       report["diff"] = config::to_json(differences);
     }
-    print(report.dump());
+    print(json_text(report));
   } else {
     print_text(resolution, outlook, differences);
   }

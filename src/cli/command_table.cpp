@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printing.h"
 #include "base/text.h"
 #include "config/schema.h"
 #include <fmt/format.h>
@@ -160,7 +161,7 @@ int dispatch(Arguments arguments) {
   try {
     return dispatch_or_throw(arguments);
   } catch (const Error& error) {
-    log::info(fmt::format("{}: {}", kind_name(error.kind()), error.what()));
+    log::info(visible(fmt::format("{}: {}", kind_name(error.kind()), error.what())));
     return exit_code(error.kind());
   } catch (const std::exception& error) {
     log::info(fmt::format("{}: {}", kind_name(ErrorKind::kInternal), error.what()));

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/printing.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "config/resolve.h"
@@ -118,12 +119,12 @@ std::string shown(const Json& value) {
 void print_text(const Json& report) {
   for (const auto& [name, value] : report.items()) {
     if (!value.is_object()) {
-      std::fputs(fmt::format("{:<12} {}\n", name, shown(value)).c_str(), stdout);
+      std::fputs(visible(fmt::format("{:<12} {}\n", name, shown(value))).c_str(), stdout);
       continue;
     }
     std::fputs((name + "\n").c_str(), stdout);
     for (const auto& [inner, inner_value] : value.items()) {
-      std::fputs(fmt::format("  {} = {}\n", inner, shown(inner_value)).c_str(), stdout);
+      std::fputs(visible(fmt::format("  {} = {}\n", inner, shown(inner_value))).c_str(), stdout);
     }
   }
 }
@@ -134,7 +135,7 @@ int run_env(Arguments arguments) {
   const config::RunConfig config = config::resolve(config::Command::kEnv, arguments, {});
   const Json report = environment_report();
   if (config.json_output) {
-    std::fputs((report.dump() + "\n").c_str(), stdout);
+    std::fputs((json_text(report) + "\n").c_str(), stdout);
   } else {
     print_text(report);
   }

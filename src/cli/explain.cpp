@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/printing.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "config/resolve.h"
@@ -19,10 +20,11 @@ int run_explain(Arguments arguments) {
   const config::Declaration& key = config::key_to_explain(arguments.front());
   const config::Resolution resolution = config::resolve_all(
       config::Command::kExplain, arguments.subspan(1), config::process_environment());
+  resolution.problems.throw_if_any();  // what is wrong with the rest would make it a wrong answer
   const std::string text = resolution.config.json_output
-                               ? config::explanation_json(key, resolution).dump()
+                               ? json_text(config::explanation_json(key, resolution))
                                : config::explanation(key, resolution);
-  std::fputs((text + "\n").c_str(), stdout);
+  std::fputs(visible(text + "\n").c_str(), stdout);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <optional>
 
+#include "base/printing.h"
 #include "base/text.h"
 #include "config/dialect.h"
 #include <fmt/format.h>
@@ -43,9 +44,11 @@ std::string unknown_option(Command command, const std::string& name) {
   std::string canonical = name;
   std::replace(canonical.begin(), canonical.end(), '-', '_');
   const std::vector<std::string> names = names_for(command);
-  std::vector<std::string> near = continuations(canonical, names);
-  if (const Declaration* meant = find_mistaken(canonical); meant != nullptr && near.empty()) {
+  std::vector<std::string> near;
+  if (const Declaration* meant = find_mistaken(canonical)) {
     near.push_back(meant->name);
+  } else {
+    near = continuations(canonical, names);
   }
   if (near.empty()) {
     near = nearest_names(canonical, names);
@@ -82,6 +85,12 @@ class Reader {
   std::string read() {
     while (next_ < arguments_.size()) {
       const std::string& argument = arguments_[next_++];
+      if (!is_utf8(argument)) {
+        problem(ProblemKind::kUsage,
+                "",
+                fmt::format("a word of the command line is not UTF-8: {}", json_text(argument)));
+        continue;
+      }
       if (is_option(argument)) {
         read_option(std::string_view(argument).substr(2));
       } else if (is_key_value(argument)) {

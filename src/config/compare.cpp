@@ -12,40 +12,55 @@
 namespace zeroth::config {
 namespace {
 
-// The dialect that knows most of the file's top-level keys; a recipe on a tie.
-Dialect dialect_of(const Node& document) {
-  constexpr std::array kInOrder{Dialect::kRecipe, Dialect::kDeepSpeed, Dialect::kAccelerate};
-  Dialect best = kInOrder.front();
-  std::size_t best_known = 0;
-  for (const Dialect dialect : kInOrder) {
-    std::size_t known = 0;
-    for (const Member& member : document.members) {
-      known += find_in(dialect, member.key) != nullptr || is_block(dialect, member.key) ? 1U : 0U;
-    }
-    if (known > best_known) {
-      best = dialect;
-      best_known = known;
+std::size_t known_keys(Dialect dialect, const Node& block, const std::string& prefix) {
+  std::size_t known = 0;
+  for (const Member& member : block.members) {
+    const std::string path = prefix.empty() ? member.key : prefix + "." + member.key;
+    if (find_in(dialect, path) != nullptr && member.value.kind != Node::Kind::kBlock) {
+      ++known;
+    } else {
+      known += known_keys(dialect, member.value, path);
     }
   }
-  return best;
+  return known;
+}
+
+// The dialect that knows most of the file's keys. Recipes know every path, so a file of another
+// kind wins a tie where it has blocks.
+Dialect dialect_of(const Node& document) {
+  const bool has_blocks =
+      std::any_of(document.members.begin(), document.members.end(), [](const Member& member) {
+        return member.value.kind == Node::Kind::kBlock;
+      });
+  const std::size_t recipe = known_keys(Dialect::kRecipe, document, "") + (has_blocks ? 0U : 1U);
+  const std::size_t deepspeed = known_keys(Dialect::kDeepSpeed, document, "");
+  const std::size_t accelerate = known_keys(Dialect::kAccelerate, document, "");
+  if (accelerate > deepspeed && accelerate >= recipe) {
+    return Dialect::kAccelerate;
+  }
+  return deepspeed >= recipe ? Dialect::kDeepSpeed : Dialect::kRecipe;
+}
+
+bool says_ranks(Dialect dialect, const Node& document) {
+  return std::any_of(document.members.begin(), document.members.end(), [&](const Member& member) {
+    const Declaration* key = find_in(dialect, member.key);
+    return key != nullptr && key->name == "ranks";
+  });
 }
 
 std::vector<std::string> arguments_for(const std::string& file, std::int64_t world_size) {
   Problems ignored;  // the second reading reports them
   const Node document = read_document(file, file, "set-up to compare with", ignored);
-  const std::vector<std::string> ranks{"--world_size", std::to_string(world_size)};
-  std::vector<std::string> arguments;
-  switch (dialect_of(document)) {
-    case Dialect::kRecipe:
-      arguments = {file};
-      break;
-    case Dialect::kDeepSpeed:
-      arguments = {"--deepspeed", file};
-      break;
-    case Dialect::kAccelerate:
-      return {"--accelerate_config", file};  // it says how many ranks there are
+  const Dialect dialect = dialect_of(document);
+  std::vector<std::string> arguments{file};
+  if (dialect == Dialect::kDeepSpeed) {
+    arguments.insert(arguments.begin(), "--deepspeed");
+  } else if (dialect == Dialect::kAccelerate) {
+    arguments.insert(arguments.begin(), "--accelerate_config");
   }
-  arguments.insert(arguments.end(), ranks.begin(), ranks.end());
+  if (!says_ranks(dialect, document)) {
+    arguments.insert(arguments.end(), {"--world_size", std::to_string(world_size)});
+  }
   return arguments;
 }
 
@@ -59,6 +74,9 @@ std::map<std::string, Side> in_force(const RunConfig& config) {
   for (const SettingInForce& setting : config.settings) {
     sides[setting.key] = {setting.value, setting.source};
   }
+  for (const IdleSetting& setting : config.planned) {
+    sides[setting.key] = {setting.value, setting.source + ", planned"};
+  }
   return sides;
 }
 
@@ -71,7 +89,7 @@ bool is_about_sources(const std::string& key) {
 
 }  // namespace
 
-std::vector<Difference> compare(const Resolution& resolution, const Environment& environment) {
+std::vector<Difference> compare(Resolution& resolution, const Environment& environment) {
   std::vector<Difference> differences;
   if (!resolution.other_setup) {
     return differences;
@@ -79,6 +97,10 @@ std::vector<Difference> compare(const Resolution& resolution, const Environment&
   const std::vector<std::string> arguments =
       arguments_for(*resolution.other_setup, resolution.config.grid.world_size);
   const Resolution other = resolve_all(Command::kCheck, arguments, environment);
+  for (Problem problem : other.problems.all()) {
+    problem.message = "the other set-up: " + problem.message;
+    resolution.problems.add(std::move(problem));
+  }
   const std::map<std::string, Side> here = in_force(resolution.config);
   const std::map<std::string, Side> there = in_force(other.config);
   const Side none{nullptr, "without effect"};

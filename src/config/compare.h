@@ -18,8 +18,9 @@ struct Difference {
 
 // What is in force in `resolution` and otherwise in the file that its --diff names (a recipe, a
 // ds_config.json or an Accelerate YAML, told apart by their keys), read for the same number of
-// ranks. Empty without --diff. An Error of kConfig where the file cannot be read.
-[[nodiscard]] std::vector<Difference> compare(const Resolution& resolution,
+// ranks unless it says its own. Empty without --diff. An Error of kConfig where the file cannot be
+// read; what is wrong in it goes to the problems of `resolution`.
+[[nodiscard]] std::vector<Difference> compare(Resolution& resolution,
                                               const Environment& environment);
 
 [[nodiscard]] std::string difference_lines(const std::vector<Difference>& differences);

@@ -31,8 +31,8 @@ void expect(const std::string& text, const Values& values, Problems& problems) {
                   .key = key->name,
                   .message = fmt::format("--expect {}={}: it is {} ({})",
                                          name,
-                                         shown(wanted.value),
-                                         shown(values[key->name]),
+                                         shown(unless_secret(*key, wanted.value)),
+                                         shown(unless_secret(*key, values[key->name])),
                                          values.source(key->name).text),
                   .sources = {values.source(key->name).text}});
   }

@@ -60,6 +60,19 @@ std::string here(const Declaration& key, const Resolution& resolution) {
   return text;
 }
 
+// A block has no value of its own: its keys have.
+void refuse_block(const std::string& word, const std::vector<std::string>& names) {
+  std::string keys;
+  for (const std::string& name : names) {
+    if (name.starts_with(word + ".")) {
+      keys += "\n  " + name;
+    }
+  }
+  if (!keys.empty()) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} is a block; its keys are{}", word, keys));
+  }
+}
+
 }  // namespace
 
 const Declaration& key_to_explain(const std::string& word) {
@@ -77,6 +90,7 @@ const Declaration& key_to_explain(const std::string& word) {
       }
     }
   }
+  refuse_block(word, names);
   const std::vector<std::string> near = nearest_names(word, names);
   throw Error(ErrorKind::kUsage,
               near.empty()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/printing.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
@@ -16,7 +17,7 @@ std::string file_of(const Source& source) {
 
 // As it stands in a file: texts in quotes.
 std::string in_quotes(const Json& value) {
-  return value.is_string() ? value.dump() : shown(value);
+  return value.is_string() ? json_text(value) : shown(value);
 }
 
 class Merger {
@@ -87,8 +88,8 @@ class Merger {
         one.source.kind == SourceKind::kCommandLine
             ? fmt::format("--{} is given twice: {} and {} ({})",
                           key.name,
-                          shown(one.value),
-                          shown(other.value),
+                          shown(unless_secret(key, one.value)),
+                          shown(unless_secret(key, other.value)),
                           one.source.text)
             : fmt::format("{}: {} ({}) vs {}: {} ({}) both say what {} is: keep one",
                           one.spelled,

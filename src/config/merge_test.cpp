@@ -84,7 +84,8 @@ TEST(Merge, AutoLeavesTheValueToOthers) {
   EXPECT_EQ(merged.values.setting("per_device_train_batch_size").auto_in, "ds:1");
   EXPECT_TRUE(merged.problems.empty());
   EXPECT_FALSE(deepspeed("train_batch_size: auto\n").values.given("train_batch_size"));
-  EXPECT_TRUE(has(deepspeed("steps_per_print: auto\n").messages(), "takes an integer, not \"auto\""));
+  EXPECT_TRUE(
+      has(deepspeed("steps_per_print: auto\n").messages(), "takes an integer, not \"auto\""));
 }
 
 TEST(Merge, TwoSpellingsInOneFileMustAgree) {

@@ -66,11 +66,12 @@ std::optional<Placement> placement_by(const Launcher& launcher,
     problems.add(ProblemKind::kPlacement,
                  "ranks",
                  fmt::format("{}={} (environment) without {}: which of the ranks is this?\n"
-                             "    Start all ranks with {}, or use --ranks {}.",
+                             "    Start all ranks with {}, or unset {} and use --ranks {}.",
                              launcher.world_size,
                              *world_size,
                              launcher.rank,
                              launcher.name,
+                             launcher.world_size,
                              *world_size));
     return std::nullopt;
   }

@@ -43,7 +43,7 @@ class Walk {
     } else if (is_block(dialect_, path)) {
       in_block(path, member, inner);
     } else {
-      problems_.add(unknown_key(dialect_, path, at(member.line)));
+      problems_.add(unknown(path, member));
       settle(path, member, Outcome::kRefused, "unknown key");
     }
   }
@@ -55,6 +55,18 @@ class Walk {
       gathered_.notices.push_back(
           fmt::format("{}: {} is commented out by its _: not read", at(member.line), path));
     }
+  }
+
+  // Looking for what was meant takes a while; nobody reads a hundredth advice.
+  [[nodiscard]] Problem unknown(const std::string& path, const Member& member) const {
+    constexpr std::size_t kMostAdvice = 100;
+    if (problems_.all().size() < kMostAdvice) {
+      return unknown_key(dialect_, path, at(member.line));
+    }
+    return {.kind = ProblemKind::kUnknown,
+            .key = path,
+            .message = fmt::format("{}: unknown key \"{}\"", at(member.line), path),
+            .sources = {at(member.line)}};
   }
 
   void in_block(const std::string& path, const Member& member, bool inner) {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "arithmetic/checked.h"
 #include "arithmetic/updates.h"
 #include "base/text.h"
 #include "config/schedule_rules.h"
@@ -129,6 +130,14 @@ Json learning_rates(const RunConfig& config, const Outlook& outlook) {
           {"last", schedule.at(total - 1)}};
 }
 
+// The three sizes fit together: where they do not, a problem says so and no batch is shown.
+bool batch_holds(const RunConfig& config) {
+  const Json train = value_of(config, "train_batch_size");
+  const auto product = arithmetic::product_of(
+      {config.batch.micro_batch_rows, config.batch.accumulation, config.grid.dp});
+  return product && train == *product;
+}
+
 }  // namespace
 
 std::string batch_line(const RunConfig& config) {
@@ -161,7 +170,7 @@ std::string start_table(const RunConfig& config) {
   }
   table += idle_lines("settings without effect, and why", config.without_effect);
   table += idle_lines("settings that are planned: known, not built yet", config.planned);
-  if (config.command == Command::kTrain) {
+  if (config.command == Command::kTrain && batch_holds(config)) {
     table += "\n" + batch_line(config);
   }
   for (const std::string& notice : config.notices) {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/printing.h"
 #include "base/text.h"
 #include "config/field.h"
 #include "config/keys/keys.h"
@@ -135,7 +136,7 @@ std::string shown(const Json& value) {
     std::transform(value.begin(), value.end(), std::back_inserter(parts), shown);
     return join(parts, ",");
   }
-  return value.is_number_float() ? fmt::format("{:g}", value.get<double>()) : value.dump();
+  return value.is_number_float() ? fmt::format("{:g}", value.get<double>()) : json_text(value);
 }
 
 Json unless_secret(const Declaration& declaration, const Json& value) {

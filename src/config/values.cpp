@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "config/document.h"
 #include "config/schema.h"
@@ -149,9 +150,14 @@ ParsedValue parse_numbers(const Declaration& declaration, std::string_view text)
 }
 
 ParsedValue parse_map(std::string_view text) {
-  Json map = Json::parse(text, nullptr, false);
-  return map.is_object() ? ParsedValue{.value = std::move(map), .error = ""}
-                         : wrong("a JSON object {...}", text);
+  Problems twice;
+  try {
+    Json map = to_json(read_json(text, "", twice));
+    return twice.empty() ? ParsedValue{.value = std::move(map), .error = ""}
+                         : wrong("a JSON object {...} with each key once", text);
+  } catch (const Error&) {
+    return wrong("a JSON object {...}", text);
+  }
 }
 
 // For keys whose values are only compared with their "off" values.

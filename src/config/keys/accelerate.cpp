@@ -37,6 +37,7 @@ Declarations file_keys() {
                         .commands = kRunFamily,
                         .help = "a ds_config.json, its text, or none",
                         .off_values = {"none"}};
+  deepspeed.mistaken_names = {"deepspeed_config"};  // DeepSpeed's own flag
   Declaration accelerate{.name = "accelerate_config",
                          .aliases = {"config_file"},
                          .commands = kRunFamily,

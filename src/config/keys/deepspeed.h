@@ -26,6 +26,7 @@ namespace zeroth::config::deepspeed {
           .choices = std::move(form.choices),
           .range = form.range,
           .default_value = std::move(form.default_value),
+          .secret = form.secret,
           .unit = std::move(form.unit),
           .commands = kRunFamily,
           .help = std::move(help)};

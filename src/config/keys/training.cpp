@@ -331,6 +331,7 @@ Declarations training_keys() {
   keys.push_back({.name = "optimizer.params.betas",
                   .deepspeed = {"optimizer.params.betas"},
                   .type = ValueType::kNumbers,
+                  .range = {.min = 0, .max = 1, .max_excluded = true},
                   .may_be_auto = true,
                   .section = kOptimizerSection,
                   .commands = kTrainOnly,
