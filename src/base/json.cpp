@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/printing.h"
 #include <fmt/format.h>
 
 namespace zeroth {
@@ -18,9 +19,7 @@ std::string printable(std::string_view text) {
     const auto code = static_cast<unsigned char>(byte);
     result += (code < 0x20 && code != '\t') || code == 0x7f ? '?' : byte;
   }
-  try {
-    (void)Json(result).dump();
-  } catch (const Json::type_error&) {  // not UTF-8
+  if (!is_utf8(result)) {
     std::replace_if(
         result.begin(),
         result.end(),

@@ -41,14 +41,13 @@ std::string idle_lines(const std::string& title, const std::vector<IdleSetting>&
   return text.empty() ? "" : "\n" + title + text;
 }
 
-Json idle_list(const std::vector<IdleSetting>& settings, bool with_why) {
+Json idle_list(const std::vector<IdleSetting>& settings) {
   Json list = Json::array();
   for (const IdleSetting& setting : settings) {
-    Json entry{{"key", setting.key}, {"value", setting.value}, {"source", setting.source}};
-    if (with_why) {
-      entry["why"] = setting.why;
-    }
-    list.push_back(std::move(entry));
+    list.push_back({{"key", setting.key},
+                    {"value", setting.value},
+                    {"source", setting.source},
+                    {"why", setting.why}});
   }
   return list;
 }
@@ -218,8 +217,8 @@ Json check_report(const Resolution& resolution, const Outlook& outlook) {
   const GridInForce& grid = config.grid;
   return {{"ok", resolution.problems.empty()},
           {"settings", settings_list(config)},
-          {"without_effect", idle_list(config.without_effect, true)},
-          {"planned", idle_list(config.planned, true)},
+          {"without_effect", idle_list(config.without_effect)},
+          {"planned", idle_list(config.planned)},
           {"errors", errors_list(resolution.problems)},
           {"grid",
            {{"world_size", grid.world_size},

@@ -1,4 +1,4 @@
-#include "config/keys/builders.h"
+#include "config/keys/keys.h"
 
 // What holds a run to the user's words.
 namespace zeroth::config {

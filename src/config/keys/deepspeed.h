@@ -20,16 +20,9 @@ namespace zeroth::config::deepspeed {
 
 // Called by its path. `form` says what it takes, and DeepSpeed's own default.
 [[nodiscard]] inline Declaration key(const std::string& path, Form form, std::string help) {
-  return {.name = path,
-          .deepspeed = {path},
-          .type = form.type,
-          .choices = std::move(form.choices),
-          .range = form.range,
-          .default_value = std::move(form.default_value),
-          .secret = form.secret,
-          .unit = std::move(form.unit),
-          .commands = kRunFamily,
-          .help = std::move(help)};
+  Declaration declared = of_form(path, std::move(form), std::move(help));
+  declared.deepspeed = {path};
+  return declared;
 }
 
 // ---- what becomes of it ----

@@ -84,9 +84,8 @@ struct Form {
   }
 }
 
-[[nodiscard]] inline Declaration row(
-    Status status, std::string name, Form form, std::string help, std::string reason) {
-  std::vector<Json> off = status == Status::kHarmless ? std::vector<Json>{} : off_values_of(form);
+// A key of that form; what becomes of it is not said yet.
+[[nodiscard]] inline Declaration of_form(std::string name, Form form, std::string help) {
   return {.name = std::move(name),
           .type = form.type,
           .choices = std::move(form.choices),
@@ -95,10 +94,17 @@ struct Form {
           .secret = form.secret,
           .unit = std::move(form.unit),
           .commands = kRunFamily,
-          .help = std::move(help),
-          .status = status,
-          .off_values = std::move(off),
-          .reason = std::move(reason)};
+          .help = std::move(help)};
+}
+
+[[nodiscard]] inline Declaration row(
+    Status status, std::string name, Form form, std::string help, std::string reason) {
+  std::vector<Json> off = status == Status::kHarmless ? std::vector<Json>{} : off_values_of(form);
+  Declaration key = of_form(std::move(name), std::move(form), std::move(help));
+  key.status = status;
+  key.off_values = std::move(off);
+  key.reason = std::move(reason);
+  return key;
 }
 
 // Known, not built yet. `reason` says what is there instead.

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "config/field.h"
-#include "config/keys/builders.h"
+#include "config/keys/keys.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
