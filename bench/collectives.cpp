@@ -22,20 +22,6 @@
 namespace zeroth::comm {
 namespace {
 
-class PrivateMemory : public Buffer {
- public:
-  explicit PrivateMemory(std::size_t bytes) : bytes_(bytes) {}
-
-  [[nodiscard]] std::byte* data() const noexcept override { return bytes_.data(); }
-
-  [[nodiscard]] std::int64_t bytes() const noexcept override {
-    return static_cast<std::int64_t>(bytes_.size());
-  }
-
- private:
-  mutable std::vector<std::byte> bytes_;
-};
-
 struct Place {
   int rank = 0;
   int size = 1;
@@ -94,7 +80,7 @@ class Bench {
         mpi_reduced_(shard_floats_),
         shard_(shard_floats_, 1.0F),
         shared_full_(comm.allocate_shared(whole_bytes())),
-        private_full_(std::make_shared<PrivateMemory>(static_cast<std::size_t>(whole_bytes()))),
+        private_full_(make_private_buffer(static_cast<std::size_t>(whole_bytes()))),
         mpi_full_(mpi_gradients_.size()) {
     for (int r = 0; r < place.size; ++r) {
       const auto begin = static_cast<std::int64_t>(shard_floats_) * r;

@@ -50,7 +50,7 @@ void work_on(const Part& part, Communicator& comm) {
     ranges.push_back({r * part_numel, (r + 1) * part_numel});
   }
   std::vector<float> shard(static_cast<std::size_t>(part_numel));
-  const auto full = std::make_shared<testing::PrivateMemory>(shard.size() * 4 * ranges.size());
+  const auto full = make_private_buffer(shard.size() * 4 * ranges.size());
   write(part, comm.rank(), "works");
   while (true) {
     comm.reduce_scatter("gradients", gradients, ranges, shard, false).wait();

@@ -37,20 +37,6 @@ inline float expected_sum(std::int64_t size, std::int64_t round, std::int64_t in
   return sum;
 }
 
-class PrivateMemory : public Buffer {
- public:
-  explicit PrivateMemory(std::size_t bytes) : bytes_(bytes) {}
-
-  [[nodiscard]] std::byte* data() const noexcept override { return bytes_.data(); }
-
-  [[nodiscard]] std::int64_t bytes() const noexcept override {
-    return static_cast<std::int64_t>(bytes_.size());
-  }
-
- private:
-  mutable Bytes bytes_;
-};
-
 // Uneven ranges, every third of them empty, with gaps between.
 inline std::vector<Span> uneven_ranges(std::int64_t size, std::int64_t numel) {
   std::vector<Span> ranges;
@@ -127,7 +113,7 @@ class Exercise {
   void gathers(std::int64_t numel) {
     const std::vector<float> shard = filled(numel);
     const auto all = static_cast<std::size_t>(numel * size_ * 4);
-    const auto full = std::make_shared<PrivateMemory>(all);
+    const auto full = make_private_buffer(all);
     comm_.all_gather("private", std::as_bytes(std::span(shard)), full).wait();
     keep(std::span<const std::byte>(full->as<std::byte>()));
 
