@@ -49,6 +49,21 @@ struct Span {
   std::int64_t end = 0;
 };
 
+// What the elements of a reduction's input are; sums are fp32 whatever they are.
+enum class NumberType { kFloat32, kBFloat16, kFloat16 };
+
+[[nodiscard]] constexpr std::size_t bytes_of(NumberType type) noexcept {
+  return type == NumberType::kFloat32 ? 4 : 2;
+}
+
+// Where a gather puts rank r's shard: at byte r * stride + offset. A stride of 0 means end to end.
+struct Placement {
+  std::size_t stride = 0;
+  std::size_t offset = 0;
+
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
 // An operation that was started. Move-only. wait() returns when it is finished and throws what went
 // wrong; the destructor waits too, and swallows. After wait() the buffers are free.
 class InFlight {
@@ -86,22 +101,24 @@ class Communicator {
   // gathered unit.
   [[nodiscard]] virtual BufferPtr allocate_shared(std::int64_t bytes) = 0;
 
-  // Rank r's output becomes the sum over all ranks, in rank order, of input elements
-  // [ranges[r].begin, ranges[r].end) (fp32); `output` has that range's size. With `accumulate` the
-  // sum is added to what output holds. `input` comes from allocate() and must not be written before
-  // wait(). Ranges may be empty and of different sizes.
+  // Rank r's output becomes the sum over all ranks, in rank order and in fp32, of input elements
+  // [ranges[r].begin, ranges[r].end), which are of `type`; `output` has that range's size. With
+  // `accumulate` the sum is added to what output holds. `input` comes from allocate() and must not
+  // be written before wait(). Ranges may be empty and of different sizes.
   [[nodiscard]] virtual InFlight reduce_scatter(const std::string& label,
                                                 BufferPtr input,
                                                 std::vector<Span> ranges,
                                                 std::span<float> output,
-                                                bool accumulate) = 0;
+                                                bool accumulate,
+                                                NumberType type = NumberType::kFloat32) = 0;
 
-  // `full` begins with the ranks' shards end to end: shard.size() bytes from each, all of one size;
-  // it may be larger. If `full` comes from allocate_shared(), each rank writes its own part and all
-  // see the whole; else each fills its own copy. `shard` may be this rank's own part of `full`.
+  // `full` gets the ranks' shards, all of shard.size() bytes, where `placement` says. If it comes
+  // from allocate_shared(), each rank writes its own part and all see the whole; else each fills
+  // its own copy. `shard` may be this rank's own part of `full`.
   [[nodiscard]] virtual InFlight all_gather(const std::string& label,
                                             std::span<const std::byte> shard,
-                                            BufferPtr full) = 0;
+                                            BufferPtr full,
+                                            Placement placement = {}) = 0;
 
   // values becomes the sum over ranks, in rank order (fp32: input from allocate() is not needed;
   // for small vectors).

@@ -1,12 +1,15 @@
 #include "comm/communicator.h"
 
+#include <array>
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "comm/make.h"
 #include "comm/test_support.h"
 #include "comm/testing.h"
+#include "comm/watched_communicator.h"
 #include <gtest/gtest.h>
 
 namespace zeroth::comm {
@@ -59,6 +62,103 @@ TEST_P(Ranks, ReduceScatterAddsInRankOrder) {
         ASSERT_EQ(output[static_cast<std::size_t>(i - own.begin)], sum + sum) << i;
       }
     }
+  });
+  expect_no_errors(errors);
+}
+
+// 1.5 and -0.375 in each of the narrow types, and what widening makes of the borders.
+TEST_P(Ranks, NarrowNumbersAreAddedInFp32) {
+  const int size = GetParam();
+  const auto errors = on_threads(size, [&](Communicator& comm) {
+    for (const auto& [type, bits] : {std::pair{NumberType::kBFloat16, std::array{0x3FC0, 0xBEC0}},
+                                     {NumberType::kFloat16, std::array{0x3E00, 0xB600}}}) {
+      const BufferPtr input = comm.allocate(5000 * 2);
+      for (std::size_t i = 0; i < 5000; ++i) {
+        input->as<std::uint16_t>()[i] = static_cast<std::uint16_t>(bits[i % 2]);
+      }
+      const std::vector<Span> ranges = uneven_ranges(size, 5000);
+      const Span own = ranges[static_cast<std::size_t>(comm.rank())];
+      std::vector<float> output(static_cast<std::size_t>(own.end - own.begin));
+      comm.reduce_scatter("narrow", input, ranges, output, false, type).wait();
+      for (std::int64_t i = own.begin; i < own.end; ++i) {
+        const float one = i % 2 == 0 ? 1.5F : -0.375F;
+        ASSERT_EQ(output[static_cast<std::size_t>(i - own.begin)], one * static_cast<float>(size));
+      }
+    }
+  });
+  expect_no_errors(errors);
+}
+
+TEST_P(Ranks, Fp16WidensExactly) {
+  const int size = GetParam();
+  const auto errors = on_threads(size, [&](Communicator& comm) {
+    // Smallest subnormal, largest subnormal, smallest normal, largest, infinity, minus zero.
+    const std::vector<std::uint16_t> bits{0x0001, 0x03FF, 0x0400, 0x7BFF, 0x7C00, 0x8000};
+    const std::vector<float> values{
+        0x1p-24F, 0x3FFp-24F, 0x1p-14F, 65504.0F, std::numeric_limits<float>::infinity(), -0.0F};
+    const BufferPtr input = comm.allocate(12);
+    if (comm.rank() == 0) {
+      std::copy(bits.begin(), bits.end(), input->as<std::uint16_t>().begin());
+    }
+    std::vector<Span> ranges(static_cast<std::size_t>(size), Span{0, 6});
+    std::vector<float> output(6);
+    comm.reduce_scatter("borders", input, ranges, output, false, NumberType::kFloat16).wait();
+    EXPECT_EQ(output, values);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    comm.barrier("read");
+    if (comm.rank() == 0) {
+      input->as<std::uint16_t>()[0] = 0x7E00;
+    }
+    comm.reduce_scatter("NaN", input, ranges, output, false, NumberType::kFloat16).wait();
+    EXPECT_NE(output[0], output[0]) << nan;
+  });
+  expect_no_errors(errors);
+}
+
+TEST_P(Ranks, AGatherInPiecesFillsTheSameBuffer) {
+  const int size = GetParam();
+  const auto errors = on_threads(size, [&](Communicator& comm) {
+    for (const std::size_t piece : {std::size_t{24}, std::size_t{40'000}}) {
+      const std::size_t shard_bytes = 3 * piece;
+      const BufferPtr parts = comm.allocate(static_cast<std::int64_t>(shard_bytes));
+      std::fill_n(parts->data(), shard_bytes, static_cast<std::byte>(comm.rank() + 1));
+      const auto whole = shard_bytes * static_cast<std::size_t>(size);
+      const BufferPtr shared = comm.allocate_shared(static_cast<std::int64_t>(whole));
+      for (const BufferPtr& full : {make_private_buffer(whole), shared}) {
+        for (std::size_t offset = 0; offset < shard_bytes; offset += piece) {
+          comm.all_gather("piece",
+                          {parts->data() + offset, piece},
+                          full,
+                          {.stride = shard_bytes, .offset = offset})
+              .wait();
+        }
+        for (std::size_t i = 0; i < whole; ++i) {
+          ASSERT_EQ(full->data()[i], static_cast<std::byte>(i / shard_bytes + 1)) << i;
+        }
+      }
+    }
+  });
+  expect_no_errors(errors);
+}
+
+TEST(Watched, TellsTrafficAndDelaysWhatIsWaitedForAtOnce) {
+  const auto errors = on_threads(2, [](Communicator& comm) {
+    std::vector<Traffic> started;
+    const auto watched = make_watched_communicator(
+        std::shared_ptr<Communicator>(&comm, [](auto*) {}),
+        {.started = [&](Communicator&, const Traffic& traffic) { started.push_back(traffic); },
+         .waited = {},
+         .delay = std::chrono::milliseconds(30)});
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<float> first(300), second(300);
+    InFlight one = watched->all_reduce("one", first);
+    InFlight two = watched->all_reduce("two", second);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(30));
+    two.wait();
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(60));
+    one.wait();
+    ASSERT_EQ(started.size(), 2U);
+    EXPECT_EQ(started[0].bytes, 1200);
   });
   expect_no_errors(errors);
 }

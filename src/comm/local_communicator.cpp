@@ -58,21 +58,21 @@ class LocalCommunicator : public Communicator {
                                         BufferPtr input,
                                         std::vector<Span> ranges,
                                         std::span<float> output,
-                                        bool accumulate) override {
-    check_ranges(ranges, *input, output, 0, 1);
-    const float* source = input->as<float>().data() + ranges[0].begin;
-    sum_in_order({&source, 1}, output, accumulate);
+                                        bool accumulate,
+                                        NumberType type) override {
+    check_ranges(ranges, *input, output, type, 0, 1);
+    const std::byte* source =
+        input->data() + static_cast<std::size_t>(ranges[0].begin) * bytes_of(type);
+    sum_in_order({&source, 1}, output, accumulate, type);
     return {};
   }
 
   [[nodiscard]] InFlight all_gather(const std::string& /*label*/,
                                     std::span<const std::byte> shard,
-                                    BufferPtr full) override {
-    ZEROTH_CHECK(shard.size() <= static_cast<std::size_t>(full->bytes()),
-                 "{} gathered bytes into a buffer of {}",
-                 shard.size(),
-                 full->bytes());
-    copy_bytes(full->data(), shard.data(), shard.size(), shard.size());
+                                    BufferPtr full,
+                                    Placement placement) override {
+    placement = checked_placement(placement, shard.size(), *full, 1);
+    copy_bytes(full->data() + placement.offset, shard.data(), shard.size(), shard.size());
     return {};
   }
 

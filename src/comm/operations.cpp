@@ -24,15 +24,30 @@ std::span<T> stretch(std::span<T> bytes, std::uint64_t round, std::size_t piece)
 }  // namespace
 
 InlineGather::InlineGather(CallQueue& queue, std::span<std::byte> full, BufferPtr owner)
-    : queue_(queue), full_(full), owner_(std::move(owner)) {
+    : queue_(queue),
+      shard_bytes_(full.size() / as_size(queue.size())),
+      full_(full.data()),
+      placement_{.stride = shard_bytes_},
+      owner_(std::move(owner)) {
+}
+
+InlineGather::InlineGather(CallQueue& queue,
+                           std::size_t shard_bytes,
+                           BufferPtr full,
+                           Placement placement)
+    : queue_(queue),
+      shard_bytes_(shard_bytes),
+      full_(full->data()),
+      placement_(placement),
+      owner_(std::move(full)) {
 }
 
 bool InlineGather::advance() {
-  const std::size_t part = full_.size() / as_size(queue_.size());
   for (int r = 0; r < queue_.size(); ++r) {
     const CallRecord& record = queue_.record(r, *this);
-    std::copy_n(
-        record.payload.begin(), part, full_.begin() + r * static_cast<std::ptrdiff_t>(part));
+    std::copy_n(record.payload.begin(),
+                shard_bytes_,
+                full_ + as_size(r) * placement_.stride + placement_.offset);
   }
   return true;
 }
@@ -58,34 +73,37 @@ ReduceScatter::ReduceScatter(std::shared_ptr<SharedBuffer> input,
                              std::vector<Span> ranges,
                              std::span<float> output,
                              bool accumulate,
+                             NumberType type,
                              int rank)
     : input_(std::move(input)),
       ranges_(std::move(ranges)),
       output_(output),
       accumulate_(accumulate),
+      type_(type),
       rank_(rank) {
   peers_read_mine = true;
 }
 
 bool ReduceScatter::advance() {
-  std::vector<const float*> sources;
+  const std::size_t begin = as_size(ranges_[as_size(rank_)].begin) * bytes_of(type_);
+  std::vector<const std::byte*> sources;
   for (int r = 0; r < static_cast<int>(ranges_.size()); ++r) {
-    sources.push_back(reinterpret_cast<const float*>(input_->part(r)) +
-                      ranges_[as_size(rank_)].begin);
+    sources.push_back(input_->part(r) + begin);
   }
-  sum_in_order(sources, output_, accumulate_);
+  sum_in_order(sources, output_, accumulate_, type_);
   return true;
 }
 
 GatherForAll::GatherForAll(std::span<const std::byte> shard,
                            std::shared_ptr<SharedBuffer> full,
+                           Placement placement,
                            int rank)
-    : shard_(shard), full_(std::move(full)), rank_(rank) {
+    : shard_(shard), full_(std::move(full)), placement_(placement), rank_(rank) {
   peers_read_mine = true;  // the whole is there once all have written
 }
 
 bool GatherForAll::advance() {
-  std::byte* part = full_->data() + as_size(rank_) * shard_.size();
+  std::byte* part = full_->data() + as_size(rank_) * placement_.stride + placement_.offset;
   copy_bytes(part, shard_.data(), shard_.size(), shard_.size());
   return true;
 }
@@ -137,11 +155,19 @@ std::uint64_t RoundsOperation::rounds_for(std::size_t bytes, std::size_t piece) 
   return (bytes + piece - 1) / piece;
 }
 
-GatherPrivate::GatherPrivate(CallQueue& queue, std::span<const std::byte> shard, BufferPtr full)
+GatherPrivate::GatherPrivate(CallQueue& queue,
+                             std::span<const std::byte> shard,
+                             BufferPtr full,
+                             Placement placement)
     : RoundsOperation(queue, rounds_for(shard.size(), Segment::window_bytes())),
       shard_(shard),
-      full_(std::move(full)) {
+      full_(std::move(full)),
+      placement_(placement) {
   peers_read_mine = true;
+}
+
+std::byte* GatherPrivate::place(int rank) const noexcept {
+  return full_->data() + as_size(rank) * placement_.stride + placement_.offset;
 }
 
 bool GatherPrivate::advance() {
@@ -163,7 +189,7 @@ bool GatherPrivate::all_in_segment() const noexcept {
 
 void GatherPrivate::copy_directly() {
   for (int r = 0; r < queue().size(); ++r) {
-    std::byte* to = full_->data() + as_size(r) * shard_.size();
+    std::byte* to = place(r);
     if (r == queue().rank()) {
       copy_bytes(to, shard_.data(), shard_.size(), as_size(full_->bytes()));
       continue;
@@ -183,7 +209,7 @@ void GatherPrivate::drain(std::uint64_t round) {
   const std::span<const std::byte> own = stretch(shard_, round, Segment::window_bytes());
   const std::size_t begin = round * Segment::window_bytes();
   for (int r = 0; r < queue().size(); ++r) {
-    std::byte* to = full_->data() + as_size(r) * shard_.size() + begin;
+    std::byte* to = place(r) + begin;
     const std::byte* from = r == queue().rank() ? own.data() : piece_of(r, round);
     copy_bytes(to, from, own.size(), as_size(full_->bytes()));
   }
@@ -200,9 +226,9 @@ void AllReduce::fill(std::uint64_t round, std::byte* window) {
 }
 
 void AllReduce::drain(std::uint64_t round) {
-  std::vector<const float*> sources;
+  std::vector<const std::byte*> sources;
   for (int r = 0; r < queue().size(); ++r) {
-    sources.push_back(reinterpret_cast<const float*>(piece_of(r, round)));
+    sources.push_back(piece_of(r, round));
   }
   sum_in_order(sources, stretch(values_, round, Segment::window_bytes() / sizeof(float)), false);
 }

@@ -20,11 +20,15 @@ class BarrierOperation : public Operation {
 class InlineGather : public Operation {
  public:
   InlineGather(CallQueue& queue, std::span<std::byte> full, BufferPtr owner);
+  // `placement` has a stride.
+  InlineGather(CallQueue& queue, std::size_t shard_bytes, BufferPtr full, Placement placement);
   bool advance() override;
 
  private:
   CallQueue& queue_;
-  std::span<std::byte> full_;
+  std::size_t shard_bytes_;
+  std::byte* full_;
+  Placement placement_;
   BufferPtr owner_;
 };
 
@@ -59,6 +63,7 @@ class ReduceScatter : public Operation {
                 std::vector<Span> ranges,
                 std::span<float> output,
                 bool accumulate,
+                NumberType type,
                 int rank);
   bool advance() override;
 
@@ -67,18 +72,24 @@ class ReduceScatter : public Operation {
   std::vector<Span> ranges_;
   std::span<float> output_;
   bool accumulate_;
+  NumberType type_;
   int rank_;
 };
 
 // Into a buffer that all ranks see: each writes its own part.
 class GatherForAll : public Operation {
  public:
-  GatherForAll(std::span<const std::byte> shard, std::shared_ptr<SharedBuffer> full, int rank);
+  // `placement` has a stride.
+  GatherForAll(std::span<const std::byte> shard,
+               std::shared_ptr<SharedBuffer> full,
+               Placement placement,
+               int rank);
   bool advance() override;
 
  private:
   std::span<const std::byte> shard_;
   std::shared_ptr<SharedBuffer> full_;
+  Placement placement_;
   int rank_;
 };
 
@@ -114,7 +125,11 @@ class RoundsOperation : public Operation {
 // through the windows.
 class GatherPrivate : public RoundsOperation {
  public:
-  GatherPrivate(CallQueue& queue, std::span<const std::byte> shard, BufferPtr full);
+  // `placement` has a stride.
+  GatherPrivate(CallQueue& queue,
+                std::span<const std::byte> shard,
+                BufferPtr full,
+                Placement placement);
   bool advance() override;
 
  protected:
@@ -125,8 +140,11 @@ class GatherPrivate : public RoundsOperation {
   [[nodiscard]] bool all_in_segment() const noexcept;
   void copy_directly();
 
+  [[nodiscard]] std::byte* place(int rank) const noexcept;
+
   std::span<const std::byte> shard_;
   BufferPtr full_;
+  Placement placement_;
 };
 
 class AllReduce : public RoundsOperation {

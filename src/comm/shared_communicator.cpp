@@ -33,7 +33,7 @@ std::string failure_of(const std::function<void()>& work) {
 
 }  // namespace
 
-std::string describe_ranges(const std::vector<Span>& ranges) {
+std::string describe_ranges(const std::vector<Span>& ranges, NumberType type) {
   std::uint64_t print = 0;
   std::int64_t total = 0;
   for (const Span& range : ranges) {
@@ -43,20 +43,26 @@ std::string describe_ranges(const std::vector<Span>& ranges) {
       print ^= print >> 29;
     }
   }
-  return fmt::format("{} floats in {} ranges, borders {:08x}", total, ranges.size(), print >> 32);
+  constexpr std::array<const char*, 3> kNames{"floats", "bf16 numbers", "fp16 numbers"};
+  return fmt::format("{} {} in {} ranges, borders {:08x}",
+                     total,
+                     kNames[static_cast<std::size_t>(type)],
+                     ranges.size(),
+                     print >> 32);
 }
 
 void check_ranges(const std::vector<Span>& ranges,
                   const Buffer& input,
                   std::span<const float> output,
+                  NumberType type,
                   std::int64_t rank,
                   std::int64_t size) {
   ZEROTH_CHECK_EQ(static_cast<std::int64_t>(ranges.size()), size, "one range for each rank");
   const auto numel =
-      static_cast<std::int64_t>(static_cast<std::size_t>(input.bytes()) / sizeof(float));
+      static_cast<std::int64_t>(static_cast<std::size_t>(input.bytes()) / bytes_of(type));
   for (const Span& range : ranges) {
     ZEROTH_CHECK(0 <= range.begin && range.begin <= range.end && range.end <= numel,
-                 "range [{}, {}) of {} floats",
+                 "range [{}, {}) of {} numbers",
                  range.begin,
                  range.end,
                  numel);
@@ -64,6 +70,30 @@ void check_ranges(const std::vector<Span>& ranges,
   const Span& own = ranges[static_cast<std::size_t>(rank)];
   ZEROTH_CHECK_EQ(
       own.end - own.begin, static_cast<std::int64_t>(output.size()), "the output's size");
+}
+
+Placement checked_placement(Placement placement,
+                            std::size_t shard_bytes,
+                            const Buffer& full,
+                            std::int64_t size) {
+  placement.stride = placement.stride == 0 ? shard_bytes : placement.stride;
+  const std::size_t last = static_cast<std::size_t>(size - 1) * placement.stride;
+  ZEROTH_CHECK(placement.offset + shard_bytes <= std::max(placement.stride, shard_bytes) &&
+                   last + placement.offset + shard_bytes <= static_cast<std::size_t>(full.bytes()),
+               "{} bytes of each of {} ranks, {} apart from {} on, into a buffer of {}",
+               shard_bytes,
+               size,
+               placement.stride,
+               placement.offset,
+               full.bytes());
+  return placement;
+}
+
+std::string describe_gather(std::size_t shard_bytes, const Placement& placement) {
+  return placement.stride == shard_bytes
+             ? fmt::format("{} bytes each", shard_bytes)
+             : fmt::format(
+                   "{} bytes each, {} of {}", shard_bytes, placement.offset, placement.stride);
 }
 
 SharedCommunicator::SharedCommunicator(std::shared_ptr<Segment> segment,
@@ -134,42 +164,40 @@ InFlight SharedCommunicator::reduce_scatter(const std::string& label,
                                             BufferPtr input,
                                             std::vector<Span> ranges,
                                             std::span<float> output,
-                                            bool accumulate) {
+                                            bool accumulate,
+                                            NumberType type) {
   std::shared_ptr<SharedBuffer> shared = own(input);
   ZEROTH_CHECK(shared != nullptr && !shared->is_for_all(), "the input comes from allocate()");
-  check_ranges(ranges, *shared, output, rank(), size());
-  const Call call{"reduce_scatter", label, describe_ranges(ranges)};
+  check_ranges(ranges, *shared, output, type, rank(), size());
+  const Call call{"reduce_scatter", label, describe_ranges(ranges, type)};
   return queue_->start(
       call,
       std::make_shared<ReduceScatter>(
-          std::move(shared), std::move(ranges), output, accumulate, queue_->rank()));
+          std::move(shared), std::move(ranges), output, accumulate, type, queue_->rank()));
 }
 
 InFlight SharedCommunicator::all_gather(const std::string& label,
                                         std::span<const std::byte> shard,
-                                        BufferPtr full) {
-  const std::size_t whole = shard.size() * static_cast<std::size_t>(size());
-  ZEROTH_CHECK(whole <= static_cast<std::size_t>(full->bytes()),
-               "{} gathered bytes into a buffer of {}",
-               whole,
-               full->bytes());
+                                        BufferPtr full,
+                                        Placement placement) {
+  placement = checked_placement(placement, shard.size(), *full, size());
+  const std::string sizes = describe_gather(shard.size(), placement);
   std::shared_ptr<SharedBuffer> shared = own(full);
   if (shared != nullptr && shared->is_for_all()) {
     const Call call{
-        "all_gather",
-        label,
-        fmt::format("{} bytes each, into shared buffer {}", shard.size(), shared->number())};
-    return queue_->start(call,
-                         std::make_shared<GatherForAll>(shard, std::move(shared), queue_->rank()));
-  }
-  const Call call{"all_gather", label, fmt::format("{} bytes each", shard.size())};
-  if (shard.size() <= kInlineBytes) {
-    const std::span<std::byte> target(full->data(), whole);
+        "all_gather", label, fmt::format("{}, into shared buffer {}", sizes, shared->number())};
     return queue_->start(
-        call, std::make_shared<InlineGather>(*queue_, target, std::move(full)), {.payload = shard});
+        call, std::make_shared<GatherForAll>(shard, std::move(shared), placement, queue_->rank()));
+  }
+  const Call call{"all_gather", label, sizes};
+  if (shard.size() <= kInlineBytes) {
+    return queue_->start(
+        call,
+        std::make_shared<InlineGather>(*queue_, shard.size(), std::move(full), placement),
+        {.payload = shard});
   }
   return queue_->start(call,
-                       std::make_shared<GatherPrivate>(*queue_, shard, std::move(full)),
+                       std::make_shared<GatherPrivate>(*queue_, shard, std::move(full), placement),
                        {.source = segment_->place_of(shard.data(), shard.size())});
 }
 

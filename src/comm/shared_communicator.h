@@ -26,10 +26,12 @@ class SharedCommunicator : public Communicator {
                                         BufferPtr input,
                                         std::vector<Span> ranges,
                                         std::span<float> output,
-                                        bool accumulate) override;
+                                        bool accumulate,
+                                        NumberType type = NumberType::kFloat32) override;
   [[nodiscard]] InFlight all_gather(const std::string& label,
                                     std::span<const std::byte> shard,
-                                    BufferPtr full) override;
+                                    BufferPtr full,
+                                    Placement placement = {}) override;
   [[nodiscard]] InFlight all_reduce(const std::string& label, std::span<float> values) override;
   [[nodiscard]] InFlight broadcast(const std::string& label,
                                    std::span<std::byte> bytes,
@@ -72,11 +74,19 @@ class SharedCommunicator : public Communicator {
 };
 
 // How ranges are told to peers: their number, sum and a fingerprint of their borders.
-[[nodiscard]] std::string describe_ranges(const std::vector<Span>& ranges);
+[[nodiscard]] std::string describe_ranges(const std::vector<Span>& ranges, NumberType type);
 void check_ranges(const std::vector<Span>& ranges,
                   const Buffer& input,
                   std::span<const float> output,
+                  NumberType type,
                   std::int64_t rank,
                   std::int64_t size);
+// The placement with its stride written out; all shards must lie inside `full`.
+[[nodiscard]] Placement checked_placement(Placement placement,
+                                          std::size_t shard_bytes,
+                                          const Buffer& full,
+                                          std::int64_t size);
+// How a gather is told to peers.
+[[nodiscard]] std::string describe_gather(std::size_t shard_bytes, const Placement& placement);
 
 }  // namespace zeroth::comm

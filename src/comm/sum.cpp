@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -53,26 +54,74 @@ void stream_unaligned(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to + head + middle, from + head + middle, bytes - head - middle);
 }
 
+const float* floats_at(const std::byte* source, std::size_t begin) {
+  return reinterpret_cast<const float*>(source) + begin;
+}
+
 // The sum of one block over all sources, in order.
-void sum_block(std::span<const float* const> sources,
+void sum_block(std::span<const std::byte* const> sources,
                std::size_t begin,
                std::size_t count,
                float* __restrict sum) {
   if (sources.size() == 1) {
-    std::memcpy(sum, sources[0] + begin, count * sizeof(float));
+    std::memcpy(sum, floats_at(sources[0], begin), count * sizeof(float));
     return;
   }
-  const float* __restrict first = sources[0] + begin;
-  const float* __restrict second = sources[1] + begin;
+  const float* __restrict first = floats_at(sources[0], begin);
+  const float* __restrict second = floats_at(sources[1], begin);
   for (std::size_t i = 0; i < count; ++i) {
     sum[i] = first[i] + second[i];
   }
   for (std::size_t s = 2; s < sources.size(); ++s) {
-    const float* __restrict next = sources[s] + begin;
+    const float* __restrict next = floats_at(sources[s], begin);
     for (std::size_t i = 0; i < count; ++i) {
       sum[i] += next[i];
     }
   }
+}
+
+float from_bf16(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+// IEEE 754 binary16: subnormals are exact in fp32, infinities and NaN stay what they are.
+float from_fp16(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
+  const std::uint32_t rest = bits & 0x7FFFU;
+  // As if the exponent had fp32's bias, then corrected by a product, which also normalises.
+  float value = std::bit_cast<float>(rest << 13) * 0x1p112F;
+  if (rest >= 0x7C00U) {
+    value = std::bit_cast<float>((rest << 13) | 0x7F800000U);
+  }
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
+}
+
+template <float (*kWiden)(std::uint16_t)>
+void sum_narrow_block(std::span<const std::byte* const> sources,
+                      std::size_t begin,
+                      std::size_t count,
+                      float* __restrict sum) {
+  std::fill_n(sum, count, 0.0F);
+  for (const std::byte* source : sources) {
+    const auto* __restrict values = reinterpret_cast<const std::uint16_t*>(source) + begin;
+    for (std::size_t i = 0; i < count; ++i) {
+      sum[i] += kWiden(values[i]);
+    }
+  }
+}
+
+using SumBlock = void (*)(std::span<const std::byte* const>, std::size_t, std::size_t, float*);
+
+SumBlock sum_block_of(NumberType type) {
+  switch (type) {
+    case NumberType::kBFloat16:
+      return sum_narrow_block<from_bf16>;
+    case NumberType::kFloat16:
+      return sum_narrow_block<from_fp16>;
+    case NumberType::kFloat32:
+      break;
+  }
+  return sum_block;
 }
 
 void add_block(float* __restrict output, const float* __restrict sum, std::size_t count) {
@@ -83,13 +132,17 @@ void add_block(float* __restrict output, const float* __restrict sum, std::size_
 
 }  // namespace
 
-void sum_in_order(std::span<const float* const> sources, std::span<float> output, bool accumulate) {
+void sum_in_order(std::span<const std::byte* const> sources,
+                  std::span<float> output,
+                  bool accumulate,
+                  NumberType type) {
+  const SumBlock sum_of = sum_block_of(type);
   const bool large = output.size_bytes() >= kStreamBytes;
   alignas(64) std::array<float, kBlock> sum;
   for (std::size_t begin = 0; begin < output.size(); begin += kBlock) {
     const std::size_t count = std::min(kBlock, output.size() - begin);
     float* out = output.data() + begin;
-    sum_block(sources, begin, count, sum.data());
+    sum_of(sources, begin, count, sum.data());
     if (accumulate) {
       add_block(out, sum.data(), count);
     } else if (large) {

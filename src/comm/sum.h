@@ -4,12 +4,18 @@
 #include <span>
 #include <vector>
 
+#include "comm/communicator.h"
+
 // The arithmetic and the copying of collectives.
 namespace zeroth::comm {
 
 // output = sources[0] + sources[1] + ..., added in this order in fp32; with `accumulate` that sum
-// is added to what output holds. Large outputs bypass the cache. All sources have output's size.
-void sum_in_order(std::span<const float* const> sources, std::span<float> output, bool accumulate);
+// is added to what output holds. Large outputs bypass the cache. All sources have output's size and
+// hold numbers of `type`.
+void sum_in_order(std::span<const std::byte* const> sources,
+                  std::span<float> output,
+                  bool accumulate,
+                  NumberType type = NumberType::kFloat32);
 
 // memcpy that, from kStreamBytes of `total_bytes` on, leaves the cache to others. `total_bytes` is
 // the size of the whole transfer that this copy is a piece of.

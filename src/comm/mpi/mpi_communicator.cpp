@@ -45,33 +45,29 @@ class MpiCommunicator : public Communicator {
                                         BufferPtr input,
                                         std::vector<Span> ranges,
                                         std::span<float> output,
-                                        bool accumulate) override {
+                                        bool accumulate,
+                                        NumberType type) override {
     std::shared_ptr<SharedBuffer> shared = host_->own(input);
     ZEROTH_CHECK(shared != nullptr && !shared->is_for_all(), "the input comes from allocate()");
-    check_ranges(ranges, *shared, output, rank(), size());
-    const Call call{"reduce_scatter", label, describe_ranges(ranges)};
-    return start<MpiReduceScatter>(call, std::move(shared), std::move(ranges), output, accumulate);
+    check_ranges(ranges, *shared, output, type, rank(), size());
+    const Call call{"reduce_scatter", label, describe_ranges(ranges, type)};
+    return start<MpiReduceScatter>(
+        call, std::move(shared), std::move(ranges), output, accumulate, type);
   }
 
   [[nodiscard]] InFlight all_gather(const std::string& label,
                                     std::span<const std::byte> shard,
-                                    BufferPtr full) override {
-    const std::size_t whole = shard.size() * static_cast<std::size_t>(size());
-    ZEROTH_CHECK(whole <= static_cast<std::size_t>(full->bytes()),
-                 "{} gathered bytes into a buffer of {}",
-                 whole,
-                 full->bytes());
+                                    BufferPtr full,
+                                    Placement placement) override {
+    placement = checked_placement(placement, shard.size(), *full, size());
+    const std::string sizes = describe_gather(shard.size(), placement);
     std::shared_ptr<SharedBuffer> shared = host_->own(full);
     if (shared != nullptr && shared->is_for_all()) {
       const Call call{
-          "all_gather",
-          label,
-          fmt::format("{} bytes each, into shared buffer {}", shard.size(), shared->number())};
-      return start<MpiGatherForAll>(call, shard, std::move(shared));
+          "all_gather", label, fmt::format("{}, into shared buffer {}", sizes, shared->number())};
+      return start<MpiGatherForAll>(call, shard, std::move(shared), placement);
     }
-    const Call call{"all_gather", label, fmt::format("{} bytes each", shard.size())};
-    const std::span<std::byte> target(full->data(), whole);
-    return start<MpiExchange>(call, shard, target, true, std::move(full));
+    return start<MpiGather>({"all_gather", label, sizes}, shard, std::move(full), placement);
   }
 
   [[nodiscard]] InFlight all_reduce(const std::string& label, std::span<float> values) override {
@@ -110,7 +106,7 @@ class MpiCommunicator : public Communicator {
     ZEROTH_CHECK_EQ(input.size(), output.size(), "all_to_all");
     ZEROTH_CHECK_EQ(input.size() % static_cast<std::size_t>(size()), std::size_t{0}, "equal parts");
     const Call call{"all_to_all", label, fmt::format("{} bytes", input.size())};
-    return start<MpiExchange>(call, input, output, false, BufferPtr());
+    return start<MpiExchange>(call, input, output);
   }
 
   void barrier(const std::string& label) override { agree({"barrier", label, ""}); }

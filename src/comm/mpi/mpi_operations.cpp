@@ -13,24 +13,25 @@ constexpr int kAgreeTag = 1;
 constexpr int kDataTag = 2;
 constexpr int kHeaderTag = 3;
 constexpr int kMessageTag = 4;
-constexpr std::size_t kPieceFloats = std::size_t{256} << 10;
+constexpr std::size_t kPieceNumbers = std::size_t{256} << 10;
 
 std::size_t as_size(std::int64_t value) {
   return static_cast<std::size_t>(value);
 }
 
 template <typename T>
-std::span<std::byte> bytes_of(T& value) {
+std::span<std::byte> raw(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-std::span<const float> piece_of(std::span<const float> range, std::size_t piece) {
-  const std::size_t begin = piece * kPieceFloats;
-  return range.subspan(begin, std::min(kPieceFloats, range.size() - begin));
+template <typename T>
+std::span<T> piece_of(std::span<T> range, std::size_t piece, std::size_t piece_size) {
+  const std::size_t begin = piece * piece_size;
+  return range.subspan(begin, std::min(piece_size, range.size() - begin));
 }
 
 std::size_t pieces_of(std::size_t numel) {
-  return (numel + kPieceFloats - 1) / kPieceFloats;
+  return (numel + kPieceNumbers - 1) / kPieceNumbers;
 }
 
 // Beyond the ranks of the segment, so that none of them is taken for the other side.
@@ -69,9 +70,8 @@ bool MpiOperation::agree() {
     for (int host = 0; host < session().num_hosts(); ++host) {
       if (host != own) {
         const int leader = session().ranks_of(host).front();
-        requests_.receive(
-            bytes_of(told_[as_size(host)]), leader, kAgreeTag, session().collectives());
-        requests_.send(bytes_of(told_[as_size(own)]), leader, kAgreeTag, session().collectives());
+        requests_.receive(raw(told_[as_size(host)]), leader, kAgreeTag, session().collectives());
+        requests_.send(raw(told_[as_size(own)]), leader, kAgreeTag, session().collectives());
       }
     }
     phase_ = Phase::kAgreeing;
@@ -103,12 +103,14 @@ MpiReduceScatter::MpiReduceScatter(MpiContext context,
                                    std::shared_ptr<SharedBuffer> input,
                                    std::vector<Span> ranges,
                                    std::span<float> output,
-                                   bool accumulate)
+                                   bool accumulate,
+                                   NumberType type)
     : MpiOperation(std::move(context)),
       input_(std::move(input)),
       ranges_(std::move(ranges)),
       output_(output),
-      accumulate_(accumulate) {
+      accumulate_(accumulate),
+      type_(type) {
   peers_read_mine = true;
 }
 
@@ -117,22 +119,18 @@ std::size_t MpiReduceScatter::num_pieces() const noexcept {
 }
 
 std::span<float> MpiReduceScatter::piece_of_output(std::size_t piece) const noexcept {
-  const std::size_t begin = piece * kPieceFloats;
-  return output_.subspan(begin, std::min(kPieceFloats, output_.size() - begin));
-}
-
-std::span<const float> MpiReduceScatter::part(int local_rank) const noexcept {
-  return {reinterpret_cast<const float*>(input_->part(local_rank)),
-          as_size(input_->bytes()) / sizeof(float)};
+  return piece_of(output_, piece, kPieceNumbers);
 }
 
 void MpiReduceScatter::begin() {
-  const std::span<const float> mine = input_->as<float>();
+  const std::size_t width = bytes_of(type_);
+  const std::span<const std::byte> mine(input_->data(), as_size(input_->bytes()));
   for (int r = 0; r < session().size(); ++r) {
     const Span& range = ranges_[as_size(r)];
-    const auto theirs = mine.subspan(as_size(range.begin), as_size(range.end - range.begin));
-    for (std::size_t p = 0; !session().is_local(r) && p < pieces_of(theirs.size()); ++p) {
-      send(std::as_bytes(piece_of(theirs, p)), r);
+    const std::size_t count = as_size(range.end - range.begin);
+    const auto theirs = mine.subspan(as_size(range.begin) * width, count * width);
+    for (std::size_t p = 0; !session().is_local(r) && p < pieces_of(count); ++p) {
+      send(piece_of(theirs, p, kPieceNumbers * width), r);
     }
   }
   for (std::size_t piece = 0; piece < std::min<std::size_t>(2, num_pieces()); ++piece) {
@@ -146,24 +144,23 @@ void MpiReduceScatter::expect(std::size_t piece) {
   stretch.remote.resize(as_size(session().size()));
   for (int r = 0; r < session().size(); ++r) {
     if (!session().is_local(r)) {
-      std::vector<float>& room = stretch.remote[as_size(r)];
-      room.resize(piece_of_output(piece).size());
-      stretch.requests.receive(
-          std::as_writable_bytes(std::span(room)), r, kDataTag, session().collectives());
+      std::vector<std::byte>& room = stretch.remote[as_size(r)];
+      room.resize(piece_of_output(piece).size() * bytes_of(type_));
+      stretch.requests.receive(room, r, kDataTag, session().collectives());
     }
   }
 }
 
 void MpiReduceScatter::add(std::size_t piece) {
   const std::size_t offset =
-      as_size(ranges_[as_size(session().rank())].begin) + piece * kPieceFloats;
-  std::vector<const float*> sources;
+      (as_size(ranges_[as_size(session().rank())].begin) + piece * kPieceNumbers) * bytes_of(type_);
+  std::vector<const std::byte*> sources;
   int local_rank = 0;
   for (int r = 0; r < session().size(); ++r) {
-    sources.push_back(session().is_local(r) ? part(local_rank++).data() + offset
+    sources.push_back(session().is_local(r) ? input_->part(local_rank++) + offset
                                             : stretches_[piece % 2].remote[as_size(r)].data());
   }
-  sum_in_order(sources, piece_of_output(piece), accumulate_);
+  sum_in_order(sources, piece_of_output(piece), accumulate_, type_);
 }
 
 bool MpiReduceScatter::step() {
@@ -186,8 +183,12 @@ bool MpiReduceScatter::step() {
 
 MpiGatherForAll::MpiGatherForAll(MpiContext context,
                                  std::span<const std::byte> shard,
-                                 std::shared_ptr<SharedBuffer> full)
-    : MpiOperation(std::move(context)), shard_(shard), full_(std::move(full)) {
+                                 std::shared_ptr<SharedBuffer> full,
+                                 Placement placement)
+    : MpiOperation(std::move(context)),
+      shard_(shard),
+      full_(std::move(full)),
+      placement_(placement) {
   peers_read_mine = true;
 }
 
@@ -199,7 +200,8 @@ void MpiGatherForAll::begin() {
     return ranks[as_size(shard_rank) % ranks.size()];
   };
   const auto place = [this](int r) {
-    return std::span(full_->data() + as_size(r) * shard_.size(), shard_.size());
+    return std::span(full_->data() + as_size(r) * placement_.stride + placement_.offset,
+                     shard_.size());
   };
   const int own_host = session().host_of(me);
   for (int r = 0; r < session().size(); ++r) {
@@ -222,24 +224,53 @@ bool MpiGatherForAll::step() {
   return requests().all_done();
 }
 
+MpiGather::MpiGather(MpiContext context,
+                     std::span<const std::byte> shard,
+                     BufferPtr full,
+                     Placement placement)
+    : MpiOperation(std::move(context)),
+      shard_(shard),
+      full_(std::move(full)),
+      placement_(placement) {
+}
+
+void MpiGather::begin() {
+  begun_ = true;
+  const auto place = [this](int r) {
+    return std::span(full_->data() + as_size(r) * placement_.stride + placement_.offset,
+                     shard_.size());
+  };
+  const int me = session().rank();
+  for (int r = 0; r < session().size(); ++r) {
+    if (r != me) {
+      receive(place(r), r);
+    }
+  }
+  for (int r = 0; r < session().size(); ++r) {
+    if (r != me) {
+      send(shard_, r);
+    }
+  }
+  copy_bytes(place(me).data(), shard_.data(), shard_.size(), as_size(full_->bytes()));
+}
+
+bool MpiGather::step() {
+  if (!begun_) {
+    begin();
+  }
+  return requests().all_done();
+}
+
 MpiExchange::MpiExchange(MpiContext context,
                          std::span<const std::byte> input,
-                         std::span<std::byte> output,
-                         bool same_for_all,
-                         BufferPtr owner)
-    : MpiOperation(std::move(context)),
-      input_(input),
-      output_(output),
-      same_for_all_(same_for_all),
-      owner_(std::move(owner)) {
+                         std::span<std::byte> output)
+    : MpiOperation(std::move(context)), input_(input), output_(output) {
 }
 
 void MpiExchange::begin() {
   begun_ = true;
   const std::size_t part = output_.size() / as_size(session().size());
-  const auto to = [&](int r) {
-    return same_for_all_ ? input_ : input_.subspan(as_size(r) * part, part);
-  };
+  const auto to = [&](int r) { return input_.subspan(as_size(r) * part, part); };
   const auto from = [&](int r) { return output_.subspan(as_size(r) * part, part); };
   const int me = session().rank();
   for (int r = 0; r < session().size(); ++r) {
@@ -267,7 +298,7 @@ MpiAllReduce::MpiAllReduce(MpiContext context, std::span<float> values)
 }
 
 std::span<float> MpiAllReduce::piece() const noexcept {
-  return values_.subspan(done_, std::min(kPieceFloats, values_.size() - done_));
+  return values_.subspan(done_, std::min(kPieceNumbers, values_.size() - done_));
 }
 
 void MpiAllReduce::begin_piece() {
@@ -289,9 +320,9 @@ void MpiAllReduce::begin_piece() {
 }
 
 void MpiAllReduce::add_piece() {
-  std::vector<const float*> sources;
+  std::vector<const std::byte*> sources;
   for (const std::vector<float>& values : gathered_) {
-    sources.push_back(values.data());
+    sources.push_back(reinterpret_cast<const std::byte*>(values.data()));
   }
   sum_in_order(sources, piece(), false);
   done_ += piece().size();
@@ -332,7 +363,7 @@ MpiSend::MpiSend(MpiContext context,
   polls = true;
   peer = outside(context_, to);
   const MPI_Comm communicator = context_.session->messages();
-  requests_.send(bytes_of(header_), to, kHeaderTag, communicator);
+  requests_.send(raw(header_), to, kHeaderTag, communicator);
   requests_.send(bytes, to, kMessageTag, communicator);
 }
 
@@ -342,7 +373,7 @@ MpiReceive::MpiReceive(MpiContext context, std::string label, std::span<std::byt
   peer = outside(context_, from);
   channel = 1;
   const MPI_Comm communicator = context_.session->messages();
-  header_request_.receive(bytes_of(header_), from, kHeaderTag, communicator);
+  header_request_.receive(raw(header_), from, kHeaderTag, communicator);
   requests_.receive(bytes, from, kMessageTag, communicator);
 }
 

@@ -70,18 +70,18 @@ class MpiReduceScatter : public MpiOperation {
                    std::shared_ptr<SharedBuffer> input,
                    std::vector<Span> ranges,
                    std::span<float> output,
-                   bool accumulate);
+                   bool accumulate,
+                   NumberType type);
 
  protected:
   bool step() override;
 
  private:
   struct Stretch {
-    std::vector<std::vector<float>> remote;  // by world rank; empty for ranks of this host
+    std::vector<std::vector<std::byte>> remote;  // by world rank; empty for ranks of this host
     MpiRequests requests;
   };
 
-  [[nodiscard]] std::span<const float> part(int local_rank) const noexcept;
   void begin();
   void expect(std::size_t piece);
   void add(std::size_t piece);
@@ -92,6 +92,7 @@ class MpiReduceScatter : public MpiOperation {
   std::vector<Span> ranges_;
   std::span<float> output_;
   bool accumulate_;
+  NumberType type_;
   bool begun_ = false;
   std::size_t added_ = 0;  // pieces
   Stretch stretches_[2];
@@ -102,7 +103,8 @@ class MpiGatherForAll : public MpiOperation {
  public:
   MpiGatherForAll(MpiContext context,
                   std::span<const std::byte> shard,
-                  std::shared_ptr<SharedBuffer> full);
+                  std::shared_ptr<SharedBuffer> full,
+                  Placement placement);
 
  protected:
   bool step() override;
@@ -112,17 +114,34 @@ class MpiGatherForAll : public MpiOperation {
 
   std::span<const std::byte> shard_;
   std::shared_ptr<SharedBuffer> full_;
+  Placement placement_;
   bool begun_ = false;
 };
 
-// Every rank's part r goes to rank r; `same_for_all`: its whole input goes to every rank.
+// Into a buffer of each rank's own.
+class MpiGather : public MpiOperation {
+ public:
+  MpiGather(MpiContext context,
+            std::span<const std::byte> shard,
+            BufferPtr full,
+            Placement placement);
+
+ protected:
+  bool step() override;
+
+ private:
+  void begin();
+
+  std::span<const std::byte> shard_;
+  BufferPtr full_;
+  Placement placement_;
+  bool begun_ = false;
+};
+
+// Every rank's part r goes to rank r.
 class MpiExchange : public MpiOperation {
  public:
-  MpiExchange(MpiContext context,
-              std::span<const std::byte> input,
-              std::span<std::byte> output,
-              bool same_for_all,
-              BufferPtr owner);
+  MpiExchange(MpiContext context, std::span<const std::byte> input, std::span<std::byte> output);
 
  protected:
   bool step() override;
@@ -132,8 +151,6 @@ class MpiExchange : public MpiOperation {
 
   std::span<const std::byte> input_;
   std::span<std::byte> output_;
-  bool same_for_all_;
-  BufferPtr owner_;
   bool begun_ = false;
 };
 
