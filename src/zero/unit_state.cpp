@@ -147,12 +147,14 @@ void UnitState::build_segments() {
     if (part.size() == 0) {
       continue;
     }
-    const bool decays = trainable_[index]->decays;
-    const Range local{.begin = part.begin - own.begin, .end = part.end - own.begin};
-    if (!segments_.empty() && segments_.back().decays == decays) {
-      segments_.back().range.end = local.end;
+    const optim::Segment segment{
+        .range = {.begin = part.begin - own.begin, .end = part.end - own.begin},
+        .decays = trainable_[index]->decays,
+        .parameter = static_cast<std::int64_t>(index)};
+    if (!segments_.empty() && optim::move_alike(segments_.back(), segment)) {
+      segments_.back().range.end = segment.range.end;
     } else {
-      segments_.push_back({.range = local, .decays = decays});
+      segments_.push_back(segment);
     }
   }
 }
