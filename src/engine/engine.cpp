@@ -2,56 +2,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "engine/parameter_owners.h"
 #include "optim/norm.h"
 #include <fmt/format.h>
 
-#include <ATen/ops/full.h>
-#include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/autograd.h>
+#include <ATen/ops/isfinite.h>
 
 namespace zeroth::engine {
+
+using arithmetic::LossScaler;
+
 namespace {
 
-// Backward starts from this fraction of each loss sum, whatever the batch; step() corrects by the
-// true number of targets, so nothing needs to be known in advance. A power of two changes no bit.
-constexpr double kBackwardScale = 1.0 / 1024;
-
-// Padded elements of the largest unit's trainable parameters.
-std::int64_t largest_unit(const models::UnitList& units, std::int64_t num_shards) {
-  std::int64_t largest = 0;
-  for (const auto& unit : units) {
-    std::vector<std::int64_t> numels;
-    for (const models::Parameter& parameter : unit->parameters()) {
-      numels.push_back(parameter.trainable ? parameter.value.numel() : 0);
-    }
-    largest = std::max(largest, shard::FlatLayout(numels, num_shards).padded_numel());
-  }
-  return largest;
-}
-
-// A leaf's part of a unit's flat values, shaped like the parameter.
-at::Tensor leaf_of(const zero::UnitState& state, std::size_t leaf, const at::Tensor& flat) {
-  const shard::Range range = state.layout().parameter(leaf);
-  return flat.narrow(0, range.begin, range.size()).view(state.leaves()[leaf].sizes()).clone();
-}
-
-// The units that own the borrowed parameters.
-std::vector<std::size_t> owners_of(const std::vector<models::Parameter*>& borrowed,
-                                   const models::UnitList& units) {
-  std::vector<std::size_t> owners;
-  for (const models::Parameter* parameter : borrowed) {
-    for (std::size_t owner = 0; owner < units.size(); ++owner) {
-      const auto& parameters = units[owner]->parameters();
-      if (parameter >= parameters.data() && parameter < parameters.data() + parameters.size()) {
-        owners.push_back(owner);
-      }
-    }
-  }
-  return owners;
+zero::ZeroOptions zero_options(const EngineOptions& options, int num_moments) {
+  return {options.tuning,
+          zero::policy_for(options.zero_stage, options.reduce_every_micro_step),
+          options.dtype,
+          num_moments};
 }
 
 }  // namespace
@@ -59,24 +31,40 @@ std::vector<std::size_t> owners_of(const std::vector<models::Parameter*>& borrow
 Engine::Engine(models::UnitList& units,
                std::unique_ptr<optim::Optimizer> optimizer,
                const EngineOptions& options,
-               std::shared_ptr<comm::Communicator> comm)
-    : tally_(std::make_shared<memory::Tally>()),
+               std::shared_ptr<comm::Communicator> comm,
+               std::shared_ptr<memory::Tally> tally)
+    : tally_(std::move(tally)),
       optimizer_(std::move(optimizer)),
       options_(options),
       window_micro_steps_(options.accumulation_steps) {
   ZEROTH_CHECK(!units.empty(), "a model without units");
-  const zero::ZeroOptions zero_options{.policy = zero::policy_for(options.zero_stage),
-                                       .dtype = options.dtype,
-                                       .num_moments = optimizer_->num_moments(),
-                                       .bucket_elements = options.reduce_bucket_elements};
-  const std::int64_t largest = largest_unit(units, comm->size());
-  shared_ = std::make_shared<zero::SharedState>(std::move(comm), zero_options, largest, tally_);
-  states_.reserve(units.size());
-  for (const auto& unit : units) {
-    states_.emplace_back(*unit, shared_);
-    borrowed_from_.push_back(owners_of(unit->borrowed(), units));
+  refuse_shared_parameters(units);
+  const auto borrowed_from = lenders_of(units);
+  shared_ = std::make_shared<zero::SharedState>(
+      comm,
+      zero_options(options, optimizer_->num_moments()),
+      zero::UnitSizes{.padded_numels = padded_numels(units, comm->size()),
+                      .num_lenders = num_lenders(borrowed_from)},
+      tally_);
+  walk_ = std::make_unique<Walk>(units,
+                                 shared_,
+                                 borrowed_from,
+                                 Walk::Options{.recompute = options.recompute_activations,
+                                               .ignore_unused = options.ignore_unused_parameters,
+                                               .seed = options.seed});
+  if (options.dtype == at::kHalf) {
+    scaler_.emplace(options.loss_scale);
   }
-  tape_.resize(states_.size());
+}
+
+template <typename Work>
+auto Engine::told(const Work& work) const -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    comm().abort(error.what());
+    throw;
+  }
 }
 
 void Engine::set_window(std::int64_t num_micro_steps) {
@@ -88,84 +76,19 @@ void Engine::set_window(std::int64_t num_micro_steps) {
 Loss Engine::forward(const models::TokenBatch& batch) {
   ZEROTH_CHECK(!awaiting_backward_, "two forwards without a backward between them");
   awaiting_backward_ = true;
-  note("forward");
-  if (batch.num_targets == 0) {
-    walk_without_rows();  // nothing to predict: no loss, no gradient
-    return {};
+  const Walk::Output output = told([&] { return walk_->forward(batch, num_updates_); });
+  if (!non_finite_output_) {
+    non_finite_output_ = walk_->first_non_finite();
   }
-  const models::ForwardContext context = training_context(batch);
-  at::Tensor value;
-  bool differentiate = false;  // whether anything below this border is trained
-  for (std::size_t index = 0; index < states_.size(); ++index) {
-    Tape& tape = tape_[index];
-    tape.input = value.defined() ? value.detach().requires_grad_(differentiate) : value;
-    prefetch(index + 1);
-    tape.output = run_unit(index, context, tape.input);
-    value = tape.output;
-    differentiate = value.requires_grad();
-  }
-  return {.sum = value.item<double>(), .weight = batch.num_targets};
+  return {.sum = output.sum, .weight = output.weight};
 }
 
 void Engine::backward(const Loss& loss) {
   ZEROTH_CHECK(awaiting_backward_, "a backward without a forward");
   awaiting_backward_ = false;
-  note("backward");
   window_loss_.sum += loss.sum;
   window_loss_.weight += loss.weight;
-  if (tape_.back().output.defined()) {
-    at::Tensor grad = at::full({}, kBackwardScale, at::kFloat);
-    for (std::size_t index = states_.size(); index-- > 0;) {
-      if (index > 0) {
-        prefetch(index - 1);
-      }
-      if (grad.defined() && tape_[index].output.requires_grad()) {
-        grad = backward_unit(index, grad);
-      }
-      tape_[index] = {};
-      reduce(index);
-    }
-  } else {
-    walk_back_without_rows();
-  }
-  states_.front().wait_gradients();
-}
-
-// A rank without rows takes part in the others' collectives.
-void Engine::walk_without_rows() {
-  for (std::size_t index = 0; index < states_.size(); ++index) {
-    prefetch(index + 1);
-    acquire(index);
-    release(index);
-  }
-}
-
-void Engine::walk_back_without_rows() {
-  for (std::size_t index = states_.size(); index-- > 0;) {
-    if (index > 0) {
-      prefetch(index - 1);
-    }
-    acquire(index);
-    release(index);
-    reduce(index);
-  }
-}
-
-// Starts the reduction of this unit's gradients and waits for that of the unit before, which had
-// the time between.
-void Engine::reduce(std::size_t index) {
-  const bool reduces_now =
-      shared_->options().policy.shard_gradients && !states_[index].leaves().empty();
-  if (reduces_now) {
-    note("reduction");
-  }
-  states_[index].submit_gradients();
-  if (index + 1 < states_.size()) {
-    states_[index + 1].wait_gradients();
-  }
-  if (reduces_now) {
-    note("backward");
-  }
+  told([&] { walk_->backward(loss_scale() / options_.gradient_divisor, is_last_micro_step()); });
 }
 
 StepReport Engine::step() {
@@ -173,14 +96,25 @@ StepReport Engine::step() {
   if (++micro_steps_done_ < window_micro_steps_) {
     return {.step = num_updates_, .attempts = num_attempts_};
   }
-  const StepReport report = finish_window();
-  for (zero::UnitState& state : states_) {
-    state.clear_gradients();
+  const StepReport report = told([this] { return finish_window(); });
+  for (zero::UnitState& unit : walk_->units()) {
+    if (unit.trains()) {
+      unit.gradients().clear();
+    }
   }
   window_loss_ = {};
+  non_finite_output_.reset();
   micro_steps_done_ = 0;
   window_micro_steps_ = options_.accumulation_steps;
   return report;
+}
+
+void Engine::settle() {
+  for (zero::UnitState& unit : walk_->units()) {
+    if (unit.trains()) {
+      unit.weights().settle();
+    }
+  }
 }
 
 StepReport Engine::finish_window() {
@@ -189,132 +123,113 @@ StepReport Engine::finish_window() {
   const Loss loss = sum_over_ranks(window_loss_);
   StepReport report{
       .window_finished = true, .step = num_updates_, .attempts = num_attempts_, .loss = loss};
-  report.learning_rate = options_.schedule.at(num_updates_);
+  report.learning_rate = learning_rate();
+  report.loss_scale = report.next_loss_scale = loss_scale();
+  finish_reductions();
   if (loss.weight == 0) {
     return report;
   }
-  finish_reductions();
   note("step");
-  const double per_target = 1.0 / (kBackwardScale * static_cast<double>(loss.weight));
+  const double per_target =
+      options_.gradient_divisor / (report.loss_scale * static_cast<double>(loss.weight));
   report.grad_norm = gradient_norm(per_target);
-  if (!std::isfinite(report.grad_norm)) {
-    return report;
+  decide(report);
+  if (report.updated) {
+    report.clip_factor = optim::clip_factor(report.grad_norm, options_.max_grad_norm);
+    apply(report, per_target * report.clip_factor);
+    report.step = num_updates_;
   }
-  report.clip_factor = optim::clip_factor(report.grad_norm, options_.max_grad_norm);
-  update_parameters(report.learning_rate, per_target * report.clip_factor);
-  report.updated = true;
-  report.step = num_updates_;
   return report;
 }
 
-void Engine::update_parameters(double learning_rate, double gradient_scale) {
+// Whether the gradient is fit to be applied, and with which scale the next attempt goes on. The
+// norm is an fp64 sum, so it is finite exactly when every gradient is.
+void Engine::decide(StepReport& report) {
+  const bool overflow = !std::isfinite(report.grad_norm);
+  report.updated = !overflow || (options_.dtype == at::kBFloat16 && !options_.skip_non_finite);
+  if (overflow) {
+    report.non_finite = where_not_finite();
+  }
+  if (scaler_) {
+    report.stuck_at_minimum = scaler_->update(overflow) == LossScaler::Verdict::kStuckAtMinimum;
+    report.next_loss_scale = scaler_->scale();
+  }
+}
+
+void Engine::apply(const StepReport& report, double gradient_scale) {
   optim::UpdateStep update{.update = num_updates_ + 1,
-                           .learning_rate = learning_rate,
+                           .learning_rate = report.learning_rate,
                            .gradient_scale = gradient_scale};
   if (const auto betas = options_.schedule.betas_at(num_updates_)) {
     update.betas = {betas->first, betas->second};
   }
   ++num_updates_;
-  for (zero::UnitState& state : states_) {
-    if (!state.leaves().empty()) {
-      optimizer_->update(state.shard(), update);
-      state.publish();
+  if (optimizer_->uses_norms()) {
+    update_by_ratios(update);
+    return;
+  }
+  for (zero::UnitState& unit : walk_->units()) {
+    unit.update(*optimizer_, update);
+  }
+}
+
+void Engine::update_by_ratios(const optim::UpdateStep& update) {
+  const auto ratios = trust_ratios(update);
+  for (std::size_t index = 0; index < ratios.size(); ++index) {
+    walk_->units()[index].update_with_ratios(*optimizer_, update, ratios[index]);
+  }
+}
+
+// Of each unit's parameters: from sums over their shards, added in rank order in every stage.
+std::vector<std::vector<double>> Engine::trust_ratios(const optim::UpdateStep& update) {
+  std::vector<std::vector<double>> ratios;
+  for (zero::UnitState& unit : walk_->units()) {
+    std::vector<double> sums;  // range after range: weights and update of each parameter
+    for (const auto& range : unit.measure(*optimizer_, update)) {
+      for (const optim::Optimizer::Norms& norms : range) {
+        sums.insert(sums.end(), {norms.weights, norms.update});
+      }
+    }
+    if (shared_->options().policy.shard_optimizer && unit.trains()) {
+      sums = comm().gather_values("norms of " + unit.unit().name(), sums);
+    }
+    const std::size_t parameters = unit.trainable().size();
+    auto& of_unit = ratios.emplace_back();
+    for (std::size_t parameter = 0; parameter < parameters; ++parameter) {
+      optim::Optimizer::Norms total;
+      for (std::size_t at = 2 * parameter; at < sums.size(); at += 2 * parameters) {
+        total.weights += sums[at];
+        total.update += sums[at + 1];
+      }
+      of_unit.push_back(optimizer_->ratio(total));
     }
   }
+  return ratios;
 }
 
 Loss Engine::evaluate(const models::TokenBatch& batch) {
   if (batch.num_targets == 0) {
-    walk_without_rows();
+    told([this] { walk_->infer_without_rows(); });
     return {};
   }
-  const at::Tensor sum = infer({.batch = batch});
-  return {.sum = sum.item<double>(), .weight = batch.num_targets};
+  std::int64_t targets = batch.num_targets;
+  const at::Tensor sum = infer({.batch = batch, .counted_targets = &targets});
+  return {.sum = sum.item<double>(), .weight = targets};
 }
 
 at::Tensor Engine::infer(const models::ForwardContext& context) {
-  const c10::NoGradGuard no_grad;
-  at::Tensor value;
-  for (std::size_t index = 0; index < states_.size(); ++index) {
-    prefetch(index + 1);
-    value = run_unit(index, context, value);
-  }
-  return value;
-}
-
-models::ForwardContext Engine::training_context(const models::TokenBatch& batch) const {
-  return {.batch = batch, .training = true, .seed = options_.seed, .update = num_updates_};
-}
-
-at::Tensor Engine::run_unit(std::size_t index,
-                            const models::ForwardContext& context,
-                            const at::Tensor& input) {
-  acquire(index);
-  at::Tensor output = states_[index].unit().forward(context, input);
-  release(index);
-  return output;
-}
-
-// Differentiates one unit by itself: gradients of its own and borrowed parameters are accumulated
-// where they are owned, the gradient of its input is returned (undefined where nothing below is
-// trained).
-at::Tensor Engine::backward_unit(std::size_t index, const at::Tensor& grad_output) {
-  acquire(index);
-  const Tape& tape = tape_[index];
-  std::vector<std::size_t> owners{index};
-  owners.insert(owners.end(), borrowed_from_[index].begin(), borrowed_from_[index].end());
-  std::vector<at::Tensor> inputs;
-  for (const std::size_t owner : owners) {
-    const auto& leaves = states_[owner].leaves();
-    inputs.insert(inputs.end(), leaves.begin(), leaves.end());
-  }
-  const bool wants_input = tape.input.defined() && tape.input.requires_grad();
-  if (wants_input) {
-    inputs.push_back(tape.input);
-  }
-  const auto grads = torch::autograd::grad({tape.output},
-                                           inputs,
-                                           {grad_output},
-                                           c10::nullopt,
-                                           /*create_graph=*/false,
-                                           /*allow_unused=*/true);
-  std::size_t next = 0;
-  for (const std::size_t owner : owners) {
-    for (std::size_t leaf = 0; leaf < states_[owner].leaves().size(); ++leaf) {
-      states_[owner].accumulate(leaf, grads[next++]);
-    }
-  }
-  release(index);
-  return wants_input ? grads.back() : at::Tensor();
+  return told([&] { return walk_->infer(context); });
 }
 
 void Engine::note(const char* phase) const {
   comm().note(fmt::format("{} of update {}", phase, num_updates_ + 1));
 }
 
-void Engine::prefetch(std::size_t index) {
-  if (index < states_.size()) {
-    states_[index].prefetch();
-  }
-}
-
-void Engine::acquire(std::size_t index) {
-  states_[index].acquire();
-  for (const std::size_t owner : borrowed_from_[index]) {
-    states_[owner].acquire();
-  }
-}
-
-void Engine::release(std::size_t index) {
-  states_[index].release();
-  for (const std::size_t owner : borrowed_from_[index]) {
-    states_[owner].release();
-  }
-}
-
 void Engine::finish_reductions() {
-  for (zero::UnitState& state : states_) {
-    state.finish_gradients();
+  for (zero::UnitState& unit : walk_->units()) {
+    if (unit.trains()) {
+      unit.gradients().finish();
+    }
   }
 }
 
@@ -322,8 +237,8 @@ void Engine::finish_reductions() {
 double Engine::gradient_norm(double scale) const {
   const auto range_sum = [this](std::int64_t rank) {
     double sum = 0;
-    for (const zero::UnitState& state : states_) {
-      sum += state.sum_of_squares(rank);
+    for (const zero::UnitState& unit : walk_->units()) {
+      sum += unit.sum_of_squares(rank);
     }
     return sum;
   };
@@ -347,31 +262,6 @@ Loss Engine::sum_over_ranks(const Loss& loss) const {
     total.weight += static_cast<std::int64_t>(values[2 * rank + 1]);
   }
   return total;
-}
-
-std::pair<const zero::UnitState*, std::size_t> Engine::find(const std::string& name) const {
-  for (const zero::UnitState& state : states_) {
-    std::size_t leaf = 0;
-    for (const models::Parameter& parameter : state.unit().parameters()) {
-      if (parameter.name == name && parameter.trainable) {
-        return {&state, leaf};
-      }
-      leaf += parameter.trainable ? 1 : 0;
-    }
-  }
-  ZEROTH_CHECK(false, "no trainable parameter is named {}", name);
-  return {};
-}
-
-at::Tensor Engine::parameter_value(const std::string& name) const {
-  const auto [state, leaf] = find(name);
-  return leaf_of(*state, leaf, state->gather_master());
-}
-
-at::Tensor Engine::gradient_value(const std::string& name) const {
-  const auto [state, leaf] = find(name);
-  const auto weight = static_cast<double>(sum_over_ranks(window_loss_).weight);
-  return leaf_of(*state, leaf, state->gather_gradients()).mul_(1.0 / (kBackwardScale * weight));
 }
 
 }  // namespace zeroth::engine

@@ -2,65 +2,38 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "arithmetic/schedule.h"
 #include "comm/make.h"
+#include "engine/options.h"
+#include "engine/walk.h"
 #include "memory/tally.h"
 #include "models/unit.h"
 #include "optim/optimizer.h"
-#include "zero/unit_state.h"
 
 #include <ATen/core/Tensor.h>
 
 namespace zeroth::engine {
 
-struct EngineOptions {
-  int zero_stage = 0;
-  std::int64_t reduce_bucket_elements = 500'000'000;  // changes no bit
-  at::ScalarType dtype = at::kFloat;
-  std::int64_t accumulation_steps = 1;  // micro-steps of an update
-  double max_grad_norm = 1.0;           // 0: no clipping
-  arithmetic::Schedule schedule;
-  std::uint64_t seed = 42;  // of dropout
-};
-
-// The sum of token losses and the number of target tokens: what adds up over micro-steps and ranks.
-struct Loss {
-  double sum = 0;
-  std::int64_t weight = 0;
-
-  [[nodiscard]] double mean() const noexcept {
-    return weight == 0 ? 0.0 : sum / static_cast<double>(weight);
-  }
-};
-
-// What step() did. Everything but `updated` speaks of the finished window and is meaningful at its
-// end only.
-struct StepReport {
-  bool window_finished = false;
-  bool updated = false;       // false at a window's end: the attempt was skipped
-  std::int64_t step = 0;      // updates made so far
-  std::int64_t attempts = 0;  // updates made or skipped so far
-  double grad_norm = 0;       // of the whole gradient, before clipping
-  double clip_factor = 1;
-  double learning_rate = 0;  // that this update used
-  Loss loss;
-};
-
 // Trains a list of units: forward, backward, step, after every micro-batch. The update depends on
 // which rows form the window, not on how they are cut: losses and gradients are weighted by target
 // tokens over the whole window. The units must outlive the engine and belong to it alone while it
 // lives.
+//
+// What fails on one rank ends the waits of the others, with the reason.
 class Engine {
  public:
   // Every rank of `comm` makes its engine from equal units and options and then calls the same
-  // functions in the same order, with rows or without. Collective.
+  // functions in the same order, with rows or without. kModel for a parameter that is in two units.
+  // Collective.
   Engine(models::UnitList& units,
          std::unique_ptr<optim::Optimizer> optimizer,
          const EngineOptions& options,
-         std::shared_ptr<comm::Communicator> comm = comm::make_local_communicator());
+         std::shared_ptr<comm::Communicator> comm = comm::make_local_communicator(),
+         std::shared_ptr<memory::Tally> tally = std::make_shared<memory::Tally>());
 
   // The next window has this many micro-steps (an epoch's last may be shorter). Before its first
   // micro-step only.
@@ -72,65 +45,90 @@ class Engine {
   // Updates at the end of a window and says so.
   StepReport step();
 
+  // Updated weights are still on their way between ranks when step() returns; each unit waits for
+  // its own before it is used. This waits for all: before anybody reads a unit's tensors directly.
+  void settle();
+
+  // Whether the micro-step that is under way, or the next one, is a window's last.
+  [[nodiscard]] bool is_last_micro_step() const noexcept {
+    return micro_steps_done_ + 1 >= window_micro_steps_;
+  }
+
   // Without gradients, without dropout: of this rank's rows. A rank that has none takes part all
   // the same.
   [[nodiscard]] Loss evaluate(const models::TokenBatch& batch);
   // The last unit's output without gradients: logits where the batch has no labels.
   [[nodiscard]] at::Tensor infer(const models::ForwardContext& context);
 
-  [[nodiscard]] const std::vector<zero::UnitState>& units() const noexcept { return states_; }
+  [[nodiscard]] const std::vector<zero::UnitState>& units() const noexcept {
+    return walk_->units();
+  }
 
   // This rank's loss and those of all others, added in rank order. Collective.
   [[nodiscard]] Loss sum_over_ranks(const Loss& loss) const;
 
   [[nodiscard]] comm::Communicator& comm() const noexcept { return shared_->comm(); }
 
-  // A copy of a trainable parameter's fp32 value; kInternal if there is no such name. Collective.
+  // Values of a trainable parameter, whole and in fp32, under every stage; kInternal if there is no
+  // such name. Reading gives copies; all ranks write the same. Collective.
   [[nodiscard]] at::Tensor parameter_value(const std::string& name) const;
-  // The gradient of the window so far per target token, before clipping: a copy. Collective.
+  void set_parameter_value(const std::string& name, const at::Tensor& value);
+  // Of the window so far, per target token, before clipping: between backward and step.
   [[nodiscard]] at::Tensor gradient_value(const std::string& name) const;
+  void set_gradient_value(const std::string& name, const at::Tensor& value);
+  // Moment `index` of the optimizer, of num_moments().
+  [[nodiscard]] at::Tensor moment_value(const std::string& name, int index) const;
+  void set_moment_value(const std::string& name, int index, const at::Tensor& value);
+
+  [[nodiscard]] int num_moments() const noexcept { return optimizer_->num_moments(); }
 
   [[nodiscard]] std::int64_t num_updates() const noexcept { return num_updates_; }
+
+  // The rate of the next update.
+  [[nodiscard]] double learning_rate() const { return options_.schedule.at(num_updates_); }
+
+  [[nodiscard]] double loss_scale() const noexcept { return scaler_ ? scaler_->scale() : 1.0; }
 
   [[nodiscard]] const memory::Tally& tally() const noexcept { return *tally_; }
 
  private:
-  // What one unit's forward leaves for its backward.
-  struct Tape {
-    at::Tensor input;   // detached at the unit's border
-    at::Tensor output;  // with the unit's own graph
+  struct Place {
+    zero::UnitState* unit = nullptr;
+    std::size_t leaf = 0;
+
+    [[nodiscard]] shard::Range range() const { return unit->layout().parameter(leaf); }
+
+    // The parameter's part of the unit's flat values, in its shape.
+    [[nodiscard]] at::Tensor of(const at::Tensor& flat) const;
   };
 
-  [[nodiscard]] models::ForwardContext training_context(const models::TokenBatch& batch) const;
-  [[nodiscard]] at::Tensor run_unit(std::size_t index,
-                                    const models::ForwardContext& context,
-                                    const at::Tensor& input);
-  [[nodiscard]] at::Tensor backward_unit(std::size_t index, const at::Tensor& grad_output);
-  void prefetch(std::size_t index);
-  void acquire(std::size_t index);
-  void release(std::size_t index);
-  [[nodiscard]] at::Tensor walk(const models::ForwardContext& context);
-  void walk_without_rows();
-  void walk_back_without_rows();
-  void reduce(std::size_t index);
+  [[nodiscard]] Place find(const std::string& name) const;
+  [[nodiscard]] at::Tensor flat_value(const Place& place, const at::Tensor& value) const;
+  [[nodiscard]] double stored_per_target() const;
+  StepReport finish_window();
   void finish_reductions();
   [[nodiscard]] double gradient_norm(double scale) const;
-  [[nodiscard]] std::pair<const zero::UnitState*, std::size_t> find(const std::string& name) const;
-  StepReport finish_window();
-  // Tells the other ranks what this one goes on to: "forward", "backward", "reduction" or "step".
+  void decide(StepReport& report);
+  [[nodiscard]] std::string where_not_finite();
+  [[nodiscard]] std::string bad_parameter_of(std::size_t unit) const;
+  void apply(const StepReport& report, double gradient_scale);
+  void update_by_ratios(const optim::UpdateStep& update);
+  [[nodiscard]] std::vector<std::vector<double>> trust_ratios(const optim::UpdateStep& update);
   void note(const char* phase) const;
-  void update_parameters(double learning_rate, double gradient_scale);
+
+  // Runs `work`; what it throws is told to the other ranks first.
+  template <typename Work>
+  auto told(const Work& work) const -> decltype(work());
 
   std::shared_ptr<memory::Tally> tally_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   EngineOptions options_;
   std::shared_ptr<zero::SharedState> shared_;
-  std::vector<zero::UnitState> states_;
-  std::vector<std::vector<std::size_t>>
-      borrowed_from_;  // per unit: the units whose parameters it reads as well
-  std::vector<Tape> tape_;
+  std::unique_ptr<Walk> walk_;
+  std::optional<arithmetic::LossScaler> scaler_;  // fp16
   bool awaiting_backward_ = false;
   Loss window_loss_;
+  std::optional<std::size_t> non_finite_output_;  // the first unit of this window, on this rank
   std::int64_t window_micro_steps_ = 0;
   std::int64_t micro_steps_done_ = 0;
   std::int64_t num_updates_ = 0;

@@ -1,5 +1,9 @@
 #include "memory/tally.h"
 
+#include <fstream>
+#include <numeric>
+#include <string>
+
 #include <sys/resource.h>
 
 namespace zeroth::memory {
@@ -14,8 +18,14 @@ std::string_view purpose_name(Purpose purpose) noexcept {
       return "master";
     case Purpose::kMoments:
       return "moments";
+    case Purpose::kActivations:
+      return "activations";
+    case Purpose::kLogits:
+      return "logits";
     case Purpose::kBuffers:
       return "buffers";
+    case Purpose::kGatherWindow:
+      return "gather_window";
     case Purpose::kCount:
       break;
   }
@@ -24,6 +34,33 @@ std::string_view purpose_name(Purpose purpose) noexcept {
 
 void Tally::add(Purpose purpose, std::int64_t bytes) noexcept {
   bytes_[static_cast<std::size_t>(purpose)].fetch_add(bytes, std::memory_order_relaxed);
+  const std::int64_t total = total_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (bytes > 0 && total > peak_.load(std::memory_order_relaxed)) {
+    note_peak(total);
+  }
+}
+
+void Tally::note_peak(std::int64_t total) noexcept {
+  const std::lock_guard lock(at_peak_mutex_);
+  if (total > peak_.load()) {
+    peak_.store(total);
+    for (std::size_t i = 0; i < kPurposes; ++i) {
+      at_peak_[i] = bytes_[i].load(std::memory_order_relaxed);
+    }
+  }
+}
+
+std::int64_t Tally::total_bytes() const noexcept {
+  return total_.load(std::memory_order_relaxed);
+}
+
+ByPurpose Tally::at_peak() const noexcept {
+  const std::lock_guard lock(at_peak_mutex_);
+  return at_peak_;
+}
+
+std::int64_t Tally::peak_bytes() const noexcept {
+  return peak_.load(std::memory_order_relaxed);
 }
 
 std::int64_t Tally::bytes(Purpose purpose) const noexcept {
@@ -40,6 +77,18 @@ std::int64_t peak_resident_bytes() {
 
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+std::int64_t proportional_set_bytes() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  for (std::string word; rollup >> word;) {
+    if (word == "Pss:") {
+      std::int64_t kibibytes = 0;
+      rollup >> kibibytes;
+      return kibibytes * 1024;
+    }
+  }
+  return 0;
 }
 
 }  // namespace zeroth::memory

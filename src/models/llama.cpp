@@ -18,8 +18,8 @@ namespace {
 using formats::DType;
 using shapes::ParameterShape;
 
-// Where a base parameter's first value comes from, in the type asked for.
-using WeightSource = std::function<at::Tensor(const ParameterShape&, at::ScalarType)>;
+// Gives a base parameter its first value, in the type asked for, or a way to read it.
+using WeightSource = std::function<void(Parameter&, const ParameterShape&, at::ScalarType)>;
 
 at::ScalarType scalar_type(DType dtype) {
   switch (dtype) {
@@ -43,6 +43,15 @@ at::Tensor copy_of(const formats::TensorView& view, at::ScalarType dtype) {
   auto* data = const_cast<std::byte*>(view.bytes.data());
   return at::from_blob(data, view.shape, at::TensorOptions(scalar_type(view.dtype)))
       .to(dtype, /*non_blocking=*/false, /*copy=*/true);
+}
+
+void read_part(const formats::TensorView& view, std::int64_t begin, std::span<float> values) {
+  const at::ScalarType type = scalar_type(view.dtype);
+  const auto count = static_cast<std::int64_t>(values.size());
+  auto* data = const_cast<std::byte*>(view.bytes.data()) +
+               begin * static_cast<std::int64_t>(c10::elementSize(type));
+  at::from_blob(values.data(), {count}, at::TensorOptions(at::kFloat))
+      .copy_(at::from_blob(data, {count}, at::TensorOptions(type)));
 }
 
 // One number per name, the same on every machine (FNV-1a).
@@ -135,10 +144,9 @@ class Builder {
     const bool base_trains = options_.trainable && !options_.lora;
     std::vector<Parameter> parameters;
     for (const ParameterShape& shape : model_.shape.units[index].parameters) {
-      parameters.push_back({.name = shape.name,
-                            .value = source_(shape, first_dtype(base_trains)),
-                            .trainable = base_trains,
-                            .decays = shape.decays});
+      Parameter& parameter = parameters.emplace_back(
+          Parameter{.name = shape.name, .trainable = base_trains, .decays = shape.decays});
+      source_(parameter, shape, first_dtype(base_trains));
     }
     if (options_.lora) {
       for (const shapes::LinearShape& linear : model_.lora.by_unit[index]) {
@@ -194,7 +202,7 @@ std::int64_t Model::num_parameters() const {
   std::int64_t total = 0;
   for (const auto& unit : units) {
     for (const Parameter& parameter : unit->parameters()) {
-      total += parameter.value.numel();
+      total += parameter.numel();
     }
   }
   return total;
@@ -204,19 +212,28 @@ std::int64_t Model::num_trainable() const {
   std::int64_t total = 0;
   for (const auto& unit : units) {
     for (const Parameter& parameter : unit->parameters()) {
-      total += parameter.trainable ? parameter.value.numel() : 0;
+      total += parameter.trainable ? parameter.numel() : 0;
     }
   }
   return total;
 }
 
 Model load_llama(const formats::ModelConfig& config,
-                 const formats::ModelWeights& weights,
+                 const std::shared_ptr<const formats::ModelWeights>& weights,
                  const ModelOptions& options) {
   return Builder(config,
                  options,
-                 [&](const ParameterShape& shape, at::ScalarType dtype) {
-                   return copy_of(weights.at(shape.name), dtype);
+                 [&](Parameter& parameter, const ParameterShape& shape, at::ScalarType dtype) {
+                   const formats::TensorView& view = weights->at(shape.name);
+                   if (!parameter.trainable) {
+                     parameter.value = copy_of(view, dtype);
+                     return;
+                   }
+                   // The engine reads what it keeps, and no more.
+                   parameter.shape = view.shape;
+                   parameter.read = [weights, &view](std::int64_t begin, std::span<float> values) {
+                     read_part(view, begin, values);
+                   };
                  })
       .build();
 }
@@ -224,8 +241,9 @@ Model load_llama(const formats::ModelConfig& config,
 Model random_llama(const formats::ModelConfig& config, const ModelOptions& options) {
   return Builder(config,
                  options,
-                 [&](const ParameterShape& shape, at::ScalarType dtype) {
-                   return random_weight(shape, config.initializer_range, options.seed, dtype);
+                 [&](Parameter& parameter, const ParameterShape& shape, at::ScalarType dtype) {
+                   parameter.value =
+                       random_weight(shape, config.initializer_range, options.seed, dtype);
                  })
       .build();
 }

@@ -33,11 +33,11 @@ struct Model {
   [[nodiscard]] std::int64_t num_trainable() const;
 };
 
-// Units whose base weights are read from `weights` (checked by shapes::check_weights); LoRA's A is
-// uniform in
-// +-1/sqrt(in), B zero, as PEFT starts them.
+// Units whose base weights are read from `weights` (checked by shapes::check_weights): frozen ones
+// now, those that train when an engine takes them, range by range, or by Parameter::materialize().
+// LoRA's A is uniform in +-1/sqrt(in), B zero, as PEFT starts them.
 [[nodiscard]] Model load_llama(const formats::ModelConfig& config,
-                               const formats::ModelWeights& weights,
+                               const std::shared_ptr<const formats::ModelWeights>& weights,
                                const ModelOptions& options);
 
 // Random weights as Transformers initialises them: normal with the config's initializer_range,

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,23 +27,45 @@ struct TokenBatch {
       rows;  // the identity of each row, for dropout; may be empty in evaluation
   // Generation: leading padding of each row, which no position may see; empty where there is none.
   std::vector<std::int64_t> left_padding;
-  std::int64_t num_targets = 0;  // labels that are predicted
+  std::int64_t num_targets = 0;    // labels that are predicted; none: a batch without rows
+  std::vector<at::Tensor> inputs;  // of networks that are not ours, in place of ids and labels
 };
 
 struct ForwardContext {
   const TokenBatch& batch;
   bool training = false;
   std::uint64_t seed = 0;
-  std::int64_t update = 0;     // counted from 0; with the seed and the row it decides dropout
+  std::int64_t update = 0;  // counted from 0; with the seed and the row it decides dropout
+  // Where the last unit says how many targets its loss sum counts, if the batch cannot know it.
+  std::int64_t* counted_targets = nullptr;
   KvCache* cache = nullptr;    // generation: keys and values of earlier positions
   bool last_position = false;  // logits of each row's last position only
 };
 
 struct Parameter {
+  // Copies the elements from `begin` on, as fp32.
+  using Read = std::function<void(std::int64_t begin, std::span<float> values)>;
+
   std::string name;  // as in the model's files
-  at::Tensor value;  // what forward reads; the engine may point it at its own storage
+  // What forward reads; the engine points it at its own storage. Undefined until then where the
+  // first value lies elsewhere.
+  at::Tensor value{};
   bool trainable = false;
-  bool decays = true;  // weight decay applies (not to norms and biases)
+  bool decays = true;      // weight decay applies (not to norms and biases)
+  double rate_factor = 1;  // of its parameter group, times the schedule's learning rate
+  std::optional<double> weight_decay{};  // of its parameter group, in place of the optimizer's
+
+  Read read{};                        // the first value, where `value` is undefined
+  std::vector<std::int64_t> shape{};  // and its shape
+
+  [[nodiscard]] std::vector<std::int64_t> sizes() const {
+    return value.defined() ? value.sizes().vec() : shape;
+  }
+
+  [[nodiscard]] std::int64_t numel() const;
+  void read_values(std::int64_t begin, std::span<float> values) const;
+  // Reads the whole first value where no engine will: fp32.
+  void materialize();
 };
 
 class Unit {
@@ -60,6 +85,10 @@ class Unit {
 
   // Parameters of another unit that forward reads as well (a tied head reads the embedding).
   [[nodiscard]] const std::vector<Parameter*>& borrowed() const noexcept { return borrowed_; }
+
+  // Whether forward draws from LibTorch's generator: what is computed once more for backward must
+  // draw the same.
+  [[nodiscard]] virtual bool draws_random_numbers() const { return false; }
 
   // The last unit gives the loss sum where the batch has labels, else logits.
   [[nodiscard]] virtual at::Tensor forward(const ForwardContext& context,

@@ -106,8 +106,9 @@ void report_rows(const config::RunConfig& config,
 }
 
 LoadedModel load_model(const config::RunConfig& config, const Inputs& inputs, bool trains) {
-  const formats::ModelWeights weights(config.model.model_name_or_path);
-  shapes::check_weights(shapes::model_shape(inputs.model_config), weights);
+  const auto weights =
+      std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path);
+  shapes::check_weights(shapes::model_shape(inputs.model_config), *weights);
   LoadedModel loaded{.adapter = adapter_of(config, trains)};
   models::ModelOptions options{
       .dtype = compute_dtype(config), .trainable = trains, .seed = config.seed};

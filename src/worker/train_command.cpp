@@ -133,7 +133,7 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
       loaded.model.units,
       make_optimizer(config.optimizer),
       {.zero_stage = static_cast<int>(config.zero.stage),
-       .reduce_bucket_elements = std::max<std::int64_t>(1, config.zero.reduce_bucket_elements),
+       .tuning = {.reduce_bucket_elements = config.zero.reduce_bucket_elements},
        .dtype = compute_dtype(config),
        .accumulation_steps = config.batch.accumulation,
        .max_grad_norm = config.optimizer.max_grad_norm,

@@ -1,97 +1,98 @@
 #include "zero/shared_state.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "base/check.h"
+#include "zero/numbers.h"
 
 namespace zeroth::zero {
 namespace {
 
-// A unit in use, the next one on its way, and one that others borrow from (a tied embedding).
-constexpr int kSlots = 3;
+// Of the units that are gathered and released; those that stay have memory of their own.
+std::int64_t largest_passing(const ZeroOptions& options, const std::vector<std::int64_t>& numels) {
+  std::int64_t largest = 0;
+  for (const std::int64_t numel : numels) {
+    largest = std::max(largest, numel > options.persistence_elements ? numel : 0);
+  }
+  return largest;
+}
+
+// Units after `first` whose sum stays within the limit.
+std::int64_t units_within(const std::vector<std::int64_t>& numels,
+                          std::size_t first,
+                          std::int64_t limit) {
+  std::int64_t count = 0;
+  std::int64_t sum = 0;
+  for (std::size_t next = first + 1; next < numels.size(); ++next) {
+    sum += numels[next];
+    if (sum > limit) {
+      break;
+    }
+    ++count;
+  }
+  return count;
+}
 
 }  // namespace
 
-CountedBuffer::CountedBuffer(comm::BufferPtr buffer,
-                             std::int64_t counted_bytes,
-                             memory::Purpose purpose,
-                             std::shared_ptr<memory::Tally> tally)
-    : buffer_(std::move(buffer)),
-      bytes_(counted_bytes),
-      purpose_(purpose),
-      tally_(std::move(tally)) {
-  tally_->add(purpose_, bytes_);
-}
-
-CountedBuffer::CountedBuffer(CountedBuffer&& other) noexcept
-    : buffer_(std::move(other.buffer_)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      purpose_(other.purpose_),
-      tally_(std::move(other.tally_)) {
-}
-
-CountedBuffer& CountedBuffer::operator=(CountedBuffer&& other) noexcept {
-  if (this != &other) {
-    release();
-    buffer_ = std::move(other.buffer_);
-    bytes_ = std::exchange(other.bytes_, 0);
-    purpose_ = other.purpose_;
-    tally_ = std::move(other.tally_);
+std::int64_t prefetch_depth(const ZeroOptions& options,
+                            const std::vector<std::int64_t>& padded_numels) {
+  if (options.prefetch_elements == 0) {
+    return 0;
   }
-  return *this;
-}
-
-CountedBuffer::~CountedBuffer() {
-  release();
-}
-
-void CountedBuffer::release() noexcept {
-  if (tally_ != nullptr) {
-    tally_->add(purpose_, -bytes_);
-    tally_ = nullptr;
+  std::int64_t depth = 1;
+  for (std::size_t first = 0; first < padded_numels.size(); ++first) {
+    const std::int64_t limit = std::min(
+        options.prefetch_elements.value_or(0),
+        options.max_live_elements - std::min(options.max_live_elements, padded_numels[first]));
+    depth = std::max(depth, units_within(padded_numels, first, limit));
   }
-}
-
-SlotPool::SlotPool(std::vector<CountedBuffer> slots) : owned_(std::move(slots)) {
-  for (auto slot = owned_.rbegin(); slot != owned_.rend(); ++slot) {
-    free_.push_back(slot->get());
-  }
-}
-
-comm::BufferPtr SlotPool::take() {
-  ZEROTH_CHECK(!free_.empty(), "all {} slots are in use", owned_.size());
-  comm::BufferPtr slot = std::move(free_.back());
-  free_.pop_back();
-  return slot;
-}
-
-void SlotPool::give(comm::BufferPtr slot) {
-  free_.push_back(std::move(slot));
+  const auto half = static_cast<std::int64_t>(padded_numels.size()) / 2;
+  return std::min(depth, std::max<std::int64_t>(1, half));
 }
 
 SharedState::SharedState(std::shared_ptr<comm::Communicator> comm,
                          const ZeroOptions& options,
-                         std::int64_t largest_numel,
+                         const UnitSizes& sizes,
                          std::shared_ptr<memory::Tally> tally)
     : comm_(std::move(comm)), options_(options), tally_(std::move(tally)) {
-  const auto element_bytes = static_cast<std::int64_t>(c10::elementSize(options.dtype));
-  std::vector<CountedBuffer> gathered;
-  std::vector<CountedBuffer> micro_gradients;
-  for (int slot = 0; slot < kSlots; ++slot) {
-    if (options.policy.shard_parameters) {
-      const std::int64_t bytes = largest_numel * element_bytes;
-      // One copy serves all ranks of the host; each counts its share.
-      gathered.emplace_back(
-          comm_->allocate_shared(bytes), bytes / comm_->size(), memory::Purpose::kBuffers, tally_);
-    }
-    if (options.policy.shard_gradients) {
-      const std::int64_t bytes = largest_numel * static_cast<std::int64_t>(sizeof(float));
-      micro_gradients.emplace_back(
-          comm_->allocate(bytes), bytes, memory::Purpose::kBuffers, tally_);
-    }
+  if (options_.policy.shard_parameters) {
+    gathered_ = gather_slots(sizes);
   }
-  gathered_ = SlotPool(std::move(gathered));
-  micro_gradients_ = SlotPool(std::move(micro_gradients));
+  if (gradients_travel_apart()) {
+    travelling_ = gradient_slots(sizes);
+  }
+}
+
+// The unit in use, those ahead of it, and those that others borrow from meanwhile.
+SlotPool SharedState::gather_slots(const UnitSizes& sizes) const {
+  const std::int64_t bytes = largest_passing(options_, sizes.padded_numels) *
+                             static_cast<std::int64_t>(c10::elementSize(options_.dtype));
+  const std::int64_t num_slots =
+      1 + prefetch_depth(options_, sizes.padded_numels) + sizes.num_lenders;
+  std::vector<CountedBuffer> slots;
+  for (std::int64_t slot = 0; bytes > 0 && slot < num_slots; ++slot) {
+    // One copy serves all ranks of the host; each counts its share.
+    slots.emplace_back(comm_->allocate_shared(bytes),
+                       bytes / comm_->size(),
+                       memory::Purpose::kGatherWindow,
+                       tally_);
+  }
+  return SlotPool(std::move(slots));
+}
+
+// The unit whose gradients come, the one whose sums are on their way, and lenders, which collect
+// gradients from the borrower's backward to their own.
+SlotPool SharedState::gradient_slots(const UnitSizes& sizes) const {
+  const auto largest = std::max_element(sizes.padded_numels.begin(), sizes.padded_numels.end());
+  const std::int64_t bytes =
+      largest == sizes.padded_numels.end() ? 0 : *largest * width_of(options_.communication);
+  const std::int64_t num_slots = (options_.overlap ? 2 : 1) + sizes.num_lenders;
+  std::vector<CountedBuffer> slots;
+  for (std::int64_t slot = 0; bytes > 0 && slot < num_slots; ++slot) {
+    slots.emplace_back(comm_->allocate(bytes), bytes, memory::Purpose::kBuffers, tally_);
+  }
+  return SlotPool(std::move(slots));
 }
 
 }  // namespace zeroth::zero

@@ -6,68 +6,24 @@
 
 #include "comm/communicator.h"
 #include "memory/tally.h"
-#include "zero/stage_policy.h"
-
-#include <ATen/core/Tensor.h>
+#include "zero/counted_buffer.h"
+#include "zero/zero_options.h"
 
 namespace zeroth::zero {
 
-struct ZeroOptions {
-  StagePolicy policy;
-  at::ScalarType dtype = at::kFloat;           // in which units compute
-  int num_moments = 2;                         // per trainable element, as the optimizer says
-  std::int64_t bucket_elements = 500'000'000;  // of one reduction; changes no bit
-};
-
-// A buffer that peers can reach, counted by purpose for as long as it lives.
-class CountedBuffer {
- public:
-  CountedBuffer() = default;
-  CountedBuffer(comm::BufferPtr buffer,
-                std::int64_t counted_bytes,
-                memory::Purpose purpose,
-                std::shared_ptr<memory::Tally> tally);
-  CountedBuffer(CountedBuffer&& other) noexcept;
-  CountedBuffer& operator=(CountedBuffer&& other) noexcept;
-  ~CountedBuffer();
-
-  [[nodiscard]] const comm::BufferPtr& get() const noexcept { return buffer_; }
-
-  [[nodiscard]] bool empty() const noexcept { return buffer_ == nullptr; }
-
-  [[nodiscard]] std::byte* data() const noexcept { return buffer_->data(); }
-
- private:
-  void release() noexcept;
-
-  comm::BufferPtr buffer_;
-  std::int64_t bytes_ = 0;
-  memory::Purpose purpose_ = memory::Purpose::kBuffers;
-  std::shared_ptr<memory::Tally> tally_;
-};
-
-// A few buffers of one size that units take for a while and give back. All ranks take and give in
-// the same order, so that a slot is the same one everywhere.
-class SlotPool {
- public:
-  SlotPool() = default;
-  explicit SlotPool(std::vector<CountedBuffer> slots);
-
-  [[nodiscard]] comm::BufferPtr take();
-  void give(comm::BufferPtr slot);
-
- private:
-  std::vector<CountedBuffer> owned_;
-  std::vector<comm::BufferPtr> free_;
+// What the slots must have room for.
+struct UnitSizes {
+  std::vector<std::int64_t> padded_numels;  // trainable elements of each unit, padded, in order
+  std::int64_t num_lenders = 0;             // units whose parameters other units read as well
 };
 
 // What all units of an engine share.
 class SharedState {
  public:
-  // `largest_numel`: padded elements of the largest unit. Collective.
+  // Collective.
   SharedState(std::shared_ptr<comm::Communicator> comm,
               const ZeroOptions& options,
-              std::int64_t largest_numel,
+              const UnitSizes& sizes,
               std::shared_ptr<memory::Tally> tally);
 
   [[nodiscard]] comm::Communicator& comm() const noexcept { return *comm_; }
@@ -79,15 +35,36 @@ class SharedState {
   // Full units while they are in use (stage 3): one shared copy on each host.
   [[nodiscard]] SlotPool& gathered() noexcept { return gathered_; }
 
-  // One micro-step's gradients of a unit on their way into shards (stages 2 and 3).
-  [[nodiscard]] SlotPool& micro_gradients() noexcept { return micro_gradients_; }
+  // A unit's gradients on their way between ranks, where they do not travel from where they are
+  // summed.
+  [[nodiscard]] SlotPool& travelling() noexcept { return travelling_; }
+
+  // Whether gradients leave for other ranks in a buffer of their own.
+  [[nodiscard]] bool gradients_travel_apart() const noexcept {
+    return options_.policy.reduce_every_micro_step || options_.communication != options_.grad_accum;
+  }
+
+  // Elements of the units that are gathered, or being gathered, now.
+  [[nodiscard]] std::int64_t live_elements() const noexcept { return live_elements_; }
+
+  void add_live_elements(std::int64_t elements) noexcept { live_elements_ += elements; }
 
  private:
+  [[nodiscard]] SlotPool gather_slots(const UnitSizes& sizes) const;
+  [[nodiscard]] SlotPool gradient_slots(const UnitSizes& sizes) const;
+
   std::shared_ptr<comm::Communicator> comm_;
   ZeroOptions options_;
   std::shared_ptr<memory::Tally> tally_;
   SlotPool gathered_;
-  SlotPool micro_gradients_;
+  SlotPool travelling_;
+  std::int64_t live_elements_ = 0;
 };
+
+// How many units may be gathered ahead of the one in use: as many as fit in prefetch_elements and
+// max_live_elements wherever the walk is, one at least unless the former is 0, and never more than
+// half of all, so that no rank comes to hold the whole model.
+[[nodiscard]] std::int64_t prefetch_depth(const ZeroOptions& options,
+                                          const std::vector<std::int64_t>& padded_numels);
 
 }  // namespace zeroth::zero

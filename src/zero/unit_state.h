@@ -3,15 +3,18 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "memory/flat_buffer.h"
 #include "models/unit.h"
 #include "optim/optimizer.h"
 #include "shard/flat_layout.h"
 #include "zero/shared_state.h"
+#include "zero/unit_gradients.h"
+#include "zero/unit_weights.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -19,96 +22,83 @@ namespace zeroth::zero {
 
 // A unit's life: where its trainable parameters, gradients, master copy and moments lie, and how
 // they move between ranks. All follow one flat layout with the same shard borders in every stage,
-// so that the stages agree.
+// so that the stages agree. Frozen parameters stay with the unit, whole.
 //
-//   prefetch() starts the gathering, acquire() waits for it, release() lets go: between the last
-//   two the unit's full parameters are valid. At stage 3 they live in one storage whose memory
-//   comes and goes, so tensors that autograd saved stay valid; a use outside is a null pointer, not
-//   a wrong number.
-//
-//   accumulate() takes gradients of a micro-step, submit_gradients() starts their reduction (stages
-//   2 and 3), wait_gradients() waits for it; finish_gradients() ends a window: after it the reduced
-//   gradients are here.
-//
-// Every rank calls the same functions in the same order. Frozen parameters stay with the unit,
-// whole.
+// Every rank calls the same functions in the same order.
 class UnitState {
  public:
+  // Collective. First values are read range by range: no rank reads more than it keeps.
   UnitState(models::Unit& unit, std::shared_ptr<SharedState> shared);
-
-  void prefetch();
-  void acquire();
-  void release();
-
-  [[nodiscard]] bool acquired() const noexcept { return holders_ > 0; }
 
   [[nodiscard]] models::Unit& unit() const noexcept { return *unit_; }
 
-  // The trainable parameters, in layout order: leaves to differentiate with respect to.
-  [[nodiscard]] const std::vector<at::Tensor>& leaves() const noexcept { return leaves_; }
+  [[nodiscard]] bool trains() const noexcept { return !trainable_.empty(); }
 
-  // Adds a gradient of leaf `index`. An undefined gradient adds nothing.
-  void accumulate(std::size_t index, const at::Tensor& gradient);
-  void submit_gradients();
-  void wait_gradients();
-  void finish_gradients();
-  void clear_gradients();
+  // The trainable parameters, in layout order.
+  [[nodiscard]] const std::vector<models::Parameter*>& trainable() const noexcept {
+    return trainable_;
+  }
 
-  // Of the part of shard `rank`'s range that this rank holds reduced gradients of: its own, or all
-  // at stage 0.
+  // The same as leaves to differentiate with respect to.
+  [[nodiscard]] const std::vector<at::Tensor>& leaves() const noexcept;
+
+  [[nodiscard]] const shard::FlatLayout& layout() const noexcept { return *layout_; }
+
+  // trains() only.
+  [[nodiscard]] UnitWeights& weights() const noexcept { return *weights_; }
+
+  [[nodiscard]] UnitGradients& gradients() const noexcept { return *gradients_; }
+
+  // The sum of squares over the part of shard `rank`'s range that this rank has gradients of: its
+  // own, or all at stage 0.
   [[nodiscard]] double sum_of_squares(std::int64_t rank) const;
 
-  // What this rank's optimizer moves.
-  [[nodiscard]] optim::ShardView shard() const;
+  // Moves this rank's part of the parameters, in pieces of sub_group_elements, and starts
+  // publishing them.
+  void update(const optim::Optimizer& optimizer, const optim::UpdateStep& step);
 
-  // Rounds the master into the weights that compute, and brings every rank's part to all (stages 1
-  // and 2). Collective.
-  void publish();
+  // For optimizers that need norms of whole parameters: the sums of each shard range this rank
+  // holds, range by range in rank order, a parameter after the other; then the update with one
+  // ratio for each parameter.
+  [[nodiscard]] std::vector<std::vector<optim::Optimizer::Norms>> measure(
+      const optim::Optimizer& optimizer, const optim::UpdateStep& step);
+  void update_with_ratios(const optim::Optimizer& optimizer,
+                          const optim::UpdateStep& step,
+                          std::span<const double> ratios);
 
-  // All leaves' fp32 values end to end, in layout order: a copy. Collective.
+  // All of fp32 master or moment `index`, in layout order: a copy. Collective.
   [[nodiscard]] at::Tensor gather_master() const;
-  // The same of the gradients of the window so far, summed over ranks. Collective; before
-  // finish_gradients().
-  [[nodiscard]] at::Tensor gather_gradients() const;
+  [[nodiscard]] at::Tensor gather_moment(int index) const;
+  // New values of a part of the layout, which every rank gives alike. Collective.
+  void overwrite_master(shard::Range part, const at::Tensor& values);
+  void overwrite_moment(int index, shard::Range part, const at::Tensor& values);
 
-  [[nodiscard]] const shard::FlatLayout& layout() const noexcept { return layout_; }
+  // The first of this rank's parameters whose gradient holds inf or NaN, if one does.
+  [[nodiscard]] std::optional<std::size_t> first_non_finite_gradient() const;
 
  private:
-  void allocate();
-  void adopt_parameters();
-  void make_leaves();
-  void build_segments();
-  void start_reduction(const comm::BufferPtr& input, std::span<float> output, bool accumulate);
+  struct Piece;
+
+  void make_state();
+  void read_first_values(shard::Range range, std::span<float> values) const;
   [[nodiscard]] at::Tensor gather(const std::string& what, std::span<const float> own) const;
-  [[nodiscard]] shard::Range own_range()
-      const noexcept;  // what this rank's optimizer holds, in the layout
+  [[nodiscard]] optim::ShardView view(shard::Range piece,
+                                      std::span<const optim::Segment> segments,
+                                      memory::FlatBuffer& scratch) const;
+  [[nodiscard]] memory::FlatBuffer scratch_for(std::int64_t elements) const;
+  void finish_update();
+  [[nodiscard]] std::vector<shard::Range> shard_ranges() const;
+  [[nodiscard]] shard::Range own_range() const noexcept;  // what this rank's optimizer holds
   [[nodiscard]] std::span<float> master() const;
-  [[nodiscard]] std::span<const float> reduced_gradients() const;
-  [[nodiscard]] std::byte* weights_at(std::int64_t element) const;
-  [[nodiscard]] std::vector<at::Tensor> views(void* data, at::ScalarType dtype) const;
 
   models::Unit* unit_;
   std::shared_ptr<SharedState> shared_;
   std::vector<models::Parameter*> trainable_;
-  shard::FlatLayout layout_;
-  std::int64_t element_bytes_;
-
-  CountedBuffer weights_;    // compute type: all of the layout, or this rank's shard at stage 3
-  CountedBuffer gradients_;  // fp32, all of the layout; stages 0 and 1
-  memory::FlatBuffer gradient_shard_;  // fp32; stages 2 and 3
-  memory::FlatBuffer master_;          // fp32; empty where the weights are fp32 themselves
+  std::unique_ptr<shard::FlatLayout> layout_;
+  std::unique_ptr<UnitWeights> weights_;
+  std::unique_ptr<UnitGradients> gradients_;
+  memory::FlatBuffer master_;  // fp32; empty where the weights are fp32 themselves
   std::array<memory::FlatBuffer, 2> moments_;
-  std::vector<optim::Segment> segments_;
-
-  at::Tensor full_;  // the storage that the leaves share
-  std::vector<at::Tensor> leaves_;
-  comm::BufferPtr gathered_;  // the slot that holds the full weights (stage 3)
-  comm::BufferPtr
-      micro_gradients_;  // the slot that holds this micro-step's gradients (stages 2 and 3)
-  std::vector<at::Tensor> gradient_views_;
-  comm::InFlight gathering_;
-  std::vector<comm::InFlight> reductions_;
-  int holders_ = 0;
 };
 
 }  // namespace zeroth::zero

@@ -117,6 +117,7 @@ TEST(N17, TheLastMicroBatchIsReducedWithTheOthers) {
                  trained.engine->backward(trained.engine->forward(batch_with(rank == 0 ? 1 : 5)));
                  expect_all(trained.engine->gradient_value("w"), 2.0);  // (1 + 1 + 1 + 5) / 4
                  EXPECT_TRUE(trained.engine->step().updated);
+                 trained.engine->settle();
                  weights[static_cast<std::size_t>(rank)] =
                      trained.units[0]->parameters()[0].value.detach().clone();
                });

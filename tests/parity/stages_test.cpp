@@ -59,7 +59,7 @@ Trainee trainee_of(const Case& test, std::shared_ptr<comm::Communicator> comm) {
     options.optimizer = optim::make_sgd({.momentum = 0.9});
   }
   options.engine = {.zero_stage = test.stage,
-                    .reduce_bucket_elements = test.bucket,
+                    .tuning = {.reduce_bucket_elements = test.bucket},
                     .max_grad_norm = 0.5,
                     .schedule = constant_rate(test.sgd ? 0.1 : 1e-3)};
   options.comm = std::move(comm);

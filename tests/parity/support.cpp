@@ -58,7 +58,7 @@ models::TokenBatch rows_of(const models::TokenBatch& batch,
 }
 
 Trainee make_trainee(TraineeOptions options) {
-  const formats::ModelWeights weights(options.folder);
+  const auto weights = std::make_shared<const formats::ModelWeights>(options.folder);
   const formats::ModelConfig config = formats::read_model_config(options.folder / "config.json");
   Trainee trainee{.model = models::load_llama(config, weights, options.model)};
   if (!options.adapter.empty()) {

@@ -57,7 +57,7 @@ TEST_F(Llama3, RopeScalingVariants) {
       read_file(reference("llama3/info.json"), ErrorKind::kData), "info.json", ErrorKind::kData);
   const formats::SafetensorsFile expected(reference("llama3/variants.safetensors"));
   const models::TokenBatch batch = inputs();
-  const formats::ModelWeights weights(reference("llama3"));
+  const auto weights = std::make_shared<const formats::ModelWeights>(reference("llama3"));
   const Json config = parse_json(read_file(reference("llama3/config.json"), ErrorKind::kModel),
                                  "config.json",
                                  ErrorKind::kModel);

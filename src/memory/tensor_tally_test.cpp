@@ -1,0 +1,46 @@
+#include "memory/tensor_tally.h"
+
+#include <gtest/gtest.h>
+
+#include <ATen/ops/ones.h>
+
+namespace zeroth::memory {
+namespace {
+
+TEST(TensorScope, CountsTensorsUntilTheyAreFreed) {
+  const auto tally = std::make_shared<Tally>();
+  at::Tensor kept;
+  {
+    const TensorScope scope(tally, Purpose::kActivations);
+    kept = at::ones({1000});
+    {
+      const TensorScope inner(tally, Purpose::kLogits);
+      const at::Tensor passing = at::ones({500});
+      EXPECT_EQ(tally->bytes(Purpose::kLogits), 2000);
+    }
+    EXPECT_EQ(tally->bytes(Purpose::kLogits), 0);
+  }
+  const at::Tensor uncounted = at::ones({100'000});
+  EXPECT_EQ(tally->bytes(Purpose::kActivations), 4000);
+  EXPECT_EQ(tally->peak_bytes(), 6000);
+  EXPECT_EQ(tally->at_peak()[static_cast<std::size_t>(Purpose::kLogits)], 2000);
+  kept.reset();
+  EXPECT_EQ(tally->total_bytes(), 0);
+}
+
+TEST(TensorScope, TensorsMayOutliveTheTally) {
+  at::Tensor kept;
+  {
+    const TensorScope scope(std::make_shared<Tally>(), Purpose::kWeights);
+    kept = at::ones({8});
+  }
+  kept.reset();
+}
+
+TEST(Memory, TheKernelTellsTheProportionalSetSize) {
+  EXPECT_GT(proportional_set_bytes(), 1 << 20);
+  EXPECT_LE(proportional_set_bytes(), peak_resident_bytes() + (8 << 20));
+}
+
+}  // namespace
+}  // namespace zeroth::memory

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "comm/communicator.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+
+// Between communicators, which know bytes, and tensors.
+namespace zeroth::zero {
+
+[[nodiscard]] inline at::ScalarType scalar_type(comm::NumberType type) noexcept {
+  switch (type) {
+    case comm::NumberType::kBFloat16:
+      return at::kBFloat16;
+    case comm::NumberType::kFloat16:
+      return at::kHalf;
+    case comm::NumberType::kFloat32:
+      break;
+  }
+  return at::kFloat;
+}
+
+[[nodiscard]] inline std::int64_t width_of(comm::NumberType type) noexcept {
+  return static_cast<std::int64_t>(comm::bytes_of(type));
+}
+
+// `numel` elements of raw memory as a tensor that borrows them.
+[[nodiscard]] inline at::Tensor flat_view(void* data, std::int64_t numel, at::ScalarType dtype) {
+  return at::from_blob(data, {numel}, at::TensorOptions(dtype));
+}
+
+}  // namespace zeroth::zero

@@ -1,0 +1,322 @@
+#include "zero/unit_gradients.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "optim/norm.h"
+#include "zero/numbers.h"
+
+#include <ATen/ops/empty.h>
+
+namespace zeroth::zero {
+namespace {
+
+using comm::NumberType;
+using memory::FlatBuffer;
+using memory::Purpose;
+using shard::Range;
+
+constexpr std::int64_t kSquareElements = 1 << 20;  // widened at one time
+
+std::size_t as_size(std::int64_t value) {
+  return static_cast<std::size_t>(value);
+}
+
+}  // namespace
+
+UnitGradients::UnitGradients(std::string unit_name,
+                             std::vector<std::vector<std::int64_t>> sizes,
+                             const shard::FlatLayout& layout,
+                             SharedState& shared)
+    : unit_name_(std::move(unit_name)),
+      sizes_(std::move(sizes)),
+      layout_(layout),
+      shared_(shared),
+      got_(sizes_.size(), false) {
+  const StagePolicy& policy = shared_.options().policy;
+  const std::int64_t width = width_of(shared_.options().grad_accum);
+  if (keeps_shard()) {
+    shard_ = FlatBuffer(layout_.shard_numel() * width, Purpose::kGradients, shared_.tally());
+  }
+  if (!keeps_shard() || (!policy.shard_optimizer && shared_.comm().size() > 1)) {
+    const std::int64_t bytes = layout_.padded_numel() * width;
+    local_ =
+        CountedBuffer(shared_.comm().allocate(bytes), bytes, Purpose::kGradients, shared_.tally());
+  }
+  if (!keeps_shard()) {
+    point_views_at(local_.data(), shared_.options().grad_accum);
+  }
+}
+
+void UnitGradients::add(std::size_t parameter, const at::Tensor& gradient) {
+  if (keeps_shard() && slot_ == nullptr) {
+    take_slot();
+  }
+  if (gradient.defined()) {
+    views_.at(parameter).add_(gradient);
+    got_[parameter] = true;
+  }
+}
+
+void UnitGradients::take_slot() {
+  const NumberType type = shared_.options().communication;
+  slot_ = shared_.travelling().take();
+  if (keeps_shard()) {
+    std::memset(slot_->data(), 0, as_size(layout_.padded_numel() * width_of(type)));
+    point_views_at(slot_->data(), type);
+    return;
+  }
+  flat_view(slot_->data(), layout_.padded_numel(), scalar_type(type))
+      .copy_(stored({0, layout_.padded_numel()}));
+}
+
+void UnitGradients::submit(bool last_of_window) {
+  got_.assign(got_.size(), false);
+  const bool alone = shared_.comm().size() == 1;
+  if (!keeps_shard() && (!last_of_window || alone)) {
+    return;
+  }
+  if (slot_ == nullptr && shared_.gradients_travel_apart()) {
+    take_slot();  // a rank without a gradient takes part with zeros
+  }
+  start_reductions();
+  if (!shared_.options().overlap) {
+    wait();
+  }
+}
+
+void UnitGradients::start_reductions() {
+  if (!adds_directly()) {
+    scratch_ = FlatBuffer(layout_.shard_numel() * static_cast<std::int64_t>(sizeof(float)),
+                          Purpose::kBuffers,
+                          shared_.tally());
+  }
+  const std::int64_t step = std::max<std::int64_t>(1, shared_.options().reduce_bucket_elements);
+  for (std::int64_t begin = 0; begin < layout_.padded_numel(); begin += step) {
+    reduce_bucket({begin, std::min(layout_.padded_numel(), begin + step)});
+  }
+}
+
+void UnitGradients::reduce_bucket(Range bucket) {
+  comm::Communicator& comm = shared_.comm();
+  std::vector<comm::Span> ranges;
+  for (std::int64_t rank = 0; rank < comm.size(); ++rank) {
+    const Range part = shard::intersect(bucket, layout_.shard(rank));
+    ranges.push_back({part.begin, part.end});
+  }
+  const Range part = shard::intersect(bucket, own());
+  const std::int64_t offset = part.size() > 0 ? part.begin - own().begin : 0;
+  const bool apart = slot_ != nullptr;
+  reductions_.push_back(
+      comm.reduce_scatter("gradients of " + unit_name_,
+                          apart ? slot_ : local_.get(),
+                          std::move(ranges),
+                          sums_target().subspan(as_size(offset), as_size(part.size())),
+                          /*accumulate=*/keeps_shard() && adds_directly(),
+                          shared_.options().communication));
+}
+
+// Sums over ranks come as fp32: straight into the store where that is fp32 and nothing else is to
+// be done with them. In place too: only this rank reads its own part of its own buffer.
+bool UnitGradients::adds_directly() const noexcept {
+  const bool spreads_slot = keeps_shard() && !shared_.options().scatter;
+  return shared_.options().grad_accum == NumberType::kFloat32 && !spreads_slot;
+}
+
+std::span<float> UnitGradients::sums_target() noexcept {
+  if (!adds_directly()) {
+    return scratch_.as<float>();
+  }
+  if (keeps_shard()) {
+    return shard_.as<float>();
+  }
+  auto* const sums = reinterpret_cast<float*>(local_.data());
+  return {sums + own().begin, as_size(own().size())};
+}
+
+void UnitGradients::wait() {
+  if (reductions_.empty()) {
+    return;
+  }
+  for (comm::InFlight& reduction : reductions_) {
+    reduction.wait();
+  }
+  reductions_.clear();
+  reduced_ = !keeps_shard();
+  if (!shared_.options().scatter) {
+    spread_sums();
+  }
+  if (!adds_directly()) {
+    add_scratch();
+  }
+  if (slot_ != nullptr) {
+    views_ = keeps_shard() ? std::vector<at::Tensor>{} : std::move(views_);
+    shared_.travelling().give(std::move(slot_));
+    slot_ = nullptr;
+  }
+}
+
+void UnitGradients::add_scratch() {
+  const at::Tensor sums = flat_view(scratch_.data(), own().size(), at::kFloat);
+  const at::Tensor store =
+      keeps_shard()
+          ? flat_view(shard_.data(), own().size(), scalar_type(shared_.options().grad_accum))
+          : stored(own());
+  if (keeps_shard()) {
+    store.add_(sums);
+  } else {
+    store.copy_(sums);
+  }
+  scratch_ = {};
+}
+
+// Without reduce_scatter every rank gets every sum, though it keeps its own part alone: the traffic
+// of an all-reduce.
+void UnitGradients::spread_sums() {
+  const ZeroOptions& options = shared_.options();
+  if (!keeps_shard()) {
+    if (!adds_directly()) {
+      stored(own()).copy_(flat_view(scratch_.data(), own().size(), at::kFloat));
+    }
+    if (options.policy.shard_optimizer) {
+      const std::size_t bytes = as_size(own().size() * width_of(options.grad_accum));
+      shared_.comm()
+          .all_gather("sums of " + unit_name_, {stored_at(own().begin), bytes}, local_.get())
+          .wait();
+    }
+    return;
+  }
+  const std::int64_t width = width_of(options.communication);
+  std::byte* const place = slot_->data() + own().begin * width;
+  flat_view(place, own().size(), scalar_type(options.communication))
+      .copy_(flat_view(scratch_.data(), own().size(), at::kFloat));
+  shared_.comm()
+      .all_gather("sums of " + unit_name_, {place, as_size(own().size() * width)}, slot_)
+      .wait();
+}
+
+void UnitGradients::finish() {
+  wait();
+  if (shared_.options().policy.shard_optimizer || shared_.comm().size() == 1) {
+    return;
+  }
+  const std::size_t bytes = as_size(own().size() * width_of(shared_.options().grad_accum));
+  const std::byte* const sums = keeps_shard() ? shard_.data() : stored_at(own().begin);
+  shared_.comm().all_gather("sums of " + unit_name_, {sums, bytes}, local_.get()).wait();
+}
+
+void UnitGradients::clear() {
+  shard_.set_zero();
+  if (!local_.empty()) {
+    std::memset(
+        local_.data(), 0, as_size(layout_.padded_numel() * width_of(shared_.options().grad_accum)));
+  }
+  reduced_ = false;
+}
+
+Range UnitGradients::range() const noexcept {
+  return shared_.options().policy.shard_optimizer ? own() : Range{0, layout_.padded_numel()};
+}
+
+Range UnitGradients::own() const noexcept {
+  return layout_.shard(shared_.comm().rank());
+}
+
+bool UnitGradients::keeps_shard() const noexcept {
+  return shared_.options().policy.reduce_every_micro_step;
+}
+
+bool UnitGradients::read_copies() const noexcept {
+  return shared_.options().grad_accum != NumberType::kFloat32;
+}
+
+std::byte* UnitGradients::stored_at(std::int64_t element) const noexcept {
+  const std::int64_t width = width_of(shared_.options().grad_accum);
+  return local_.empty() ? shard_.data() + (element - own().begin) * width
+                        : local_.data() + element * width;
+}
+
+at::Tensor UnitGradients::stored(Range part) const {
+  return flat_view(stored_at(part.begin), part.size(), scalar_type(shared_.options().grad_accum));
+}
+
+std::span<const float> UnitGradients::read(Range part, FlatBuffer& scratch) const {
+  const Range place{.begin = range().begin + part.begin, .end = range().begin + part.end};
+  if (!read_copies()) {
+    return {reinterpret_cast<const float*>(stored_at(place.begin)), as_size(part.size())};
+  }
+  flat_view(scratch.data(), part.size(), at::kFloat).copy_(stored(place));
+  return scratch.as<const float>().first(as_size(part.size()));
+}
+
+double UnitGradients::sum_of_squares(Range part) const {
+  if (!read_copies()) {
+    FlatBuffer unused;
+    return optim::sum_of_squares(read(part, unused));
+  }
+  double sum = 0;
+  for (std::int64_t begin = part.begin; begin < part.end; begin += kSquareElements) {
+    const std::int64_t count = std::min(kSquareElements, part.end - begin);
+    const at::Tensor wide =
+        stored({range().begin + begin, range().begin + begin + count}).to(at::kFloat);
+    sum += optim::sum_of_squares({wide.data_ptr<float>(), as_size(count)});
+  }
+  return sum;
+}
+
+at::Tensor UnitGradients::gather() {
+  wait();
+  comm::Communicator& comm = shared_.comm();
+  at::Tensor sums = at::empty({layout_.padded_numel()}, at::kFloat);
+  if (!keeps_shard() && !reduced_) {  // each rank has its own
+    sums.copy_(stored({0, layout_.padded_numel()}));
+    comm.all_reduce("gradients of " + unit_name_, {sums.data_ptr<float>(), as_size(sums.numel())})
+        .wait();
+    return sums;
+  }
+  const at::ScalarType type = scalar_type(shared_.options().grad_accum);
+  const std::byte* const place = keeps_shard() ? shard_.data() : stored_at(own().begin);
+  const at::Tensor mine =
+      flat_view(const_cast<std::byte*>(place), own().size(), type).to(at::kFloat).contiguous();
+  const auto full = comm::make_private_buffer(as_size(static_cast<std::int64_t>(sums.nbytes())));
+  comm.all_gather("gradients of " + unit_name_,
+                  {static_cast<const std::byte*>(mine.data_ptr()), mine.nbytes()},
+                  full)
+      .wait();
+  std::memcpy(sums.data_ptr(), full->data(), sums.nbytes());
+  return sums;
+}
+
+void UnitGradients::overwrite(Range part, const at::Tensor& values) {
+  wait();
+  const bool local_sums = !keeps_shard() && !reduced_;
+  const Range here = keeps_shard() ? shard::intersect(part, own()) : part;
+  if (here.size() == 0) {
+    return;
+  }
+  const at::ScalarType type = scalar_type(shared_.options().grad_accum);
+  at::Tensor place = keeps_shard()
+                         ? flat_view(shard_.data() + (here.begin - own().begin) *
+                                                         width_of(shared_.options().grad_accum),
+                                     here.size(),
+                                     type)
+                         : stored(here);
+  if (local_sums && shared_.comm().rank() != 0) {
+    place.zero_();  // what the ranks hold is added up later
+  } else {
+    place.copy_(values.narrow(0, here.begin - part.begin, here.size()));
+  }
+}
+
+void UnitGradients::point_views_at(void* data, NumberType type) {
+  views_.clear();
+  for (std::size_t index = 0; index < sizes_.size(); ++index) {
+    auto* const place =
+        static_cast<std::byte*>(data) + layout_.parameter(index).begin * width_of(type);
+    views_.push_back(at::from_blob(place, sizes_[index], at::TensorOptions(scalar_type(type))));
+  }
+}
+
+}  // namespace zeroth::zero

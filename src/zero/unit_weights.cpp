@@ -1,0 +1,173 @@
+#include "zero/unit_weights.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "zero/numbers.h"
+
+#include <ATen/ops/empty.h>
+
+namespace zeroth::zero {
+namespace {
+
+using memory::Purpose;
+using shard::Range;
+
+constexpr std::int64_t kReadElements = 1 << 20;  // of a model's file at one time
+
+std::size_t as_size(std::int64_t value) {
+  return static_cast<std::size_t>(value);
+}
+
+}  // namespace
+
+UnitWeights::UnitWeights(std::string unit_name,
+                         const std::vector<models::Parameter*>& parameters,
+                         const shard::FlatLayout& layout,
+                         const Reader& first_values,
+                         SharedState& shared)
+    : unit_name_(std::move(unit_name)),
+      layout_(layout),
+      shared_(shared),
+      element_bytes_(static_cast<std::int64_t>(c10::elementSize(shared.options().dtype))) {
+  const ZeroOptions& options = shared_.options();
+  const std::int64_t padded = layout_.padded_numel();
+  const bool sharded = options.policy.shard_parameters;
+  passes_ = sharded && padded > options.persistence_elements;
+  const std::int64_t kept_bytes = held_range().size() * element_bytes_;
+  kept_ = CountedBuffer(
+      shared_.comm().allocate(kept_bytes), kept_bytes, Purpose::kWeights, shared_.tally());
+  if (sharded && !passes_) {
+    const std::int64_t bytes = padded * element_bytes_;
+    whole_ = CountedBuffer(shared_.comm().allocate_shared(bytes),
+                           bytes / shared_.comm().size(),
+                           Purpose::kGatherWindow,
+                           shared_.tally());
+  }
+  adopt(first_values);
+  make_leaves(parameters);
+}
+
+void UnitWeights::adopt(const Reader& first_values) {
+  const Range held = held_range();
+  const at::Tensor chunk = at::empty({std::min(kReadElements, held.size())}, at::kFloat);
+  for (std::int64_t begin = held.begin; begin < held.end; begin += kReadElements) {
+    const Range range{.begin = begin, .end = std::min(held.end, begin + kReadElements)};
+    first_values(range, {chunk.data_ptr<float>(), as_size(range.size())});
+    flat_view(at(begin), range.size(), shared_.options().dtype)
+        .copy_(chunk.narrow(0, 0, range.size()));
+  }
+}
+
+// The leaves share one storage. At stage 3 its memory is there only while the unit is acquired. A
+// parameter's tensor stays the one that its owner knows: a module may hold it as well.
+void UnitWeights::make_leaves(const std::vector<models::Parameter*>& parameters) {
+  const std::int64_t bytes = layout_.padded_numel() * element_bytes_;
+  const c10::Storage storage(
+      c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, c10::kCPU), nullptr, false);
+  full_ = at::empty({0}, at::TensorOptions(shared_.options().dtype))
+              .set_(storage, 0, {layout_.padded_numel()}, {1});
+  for (std::size_t index = 0; index < parameters.size(); ++index) {
+    models::Parameter& parameter = *parameters[index];
+    const Range range = layout_.parameter(index);
+    const at::Tensor view =
+        full_.narrow(0, range.begin, range.size()).view(parameter.sizes()).detach();
+    if (parameter.value.defined()) {
+      parameter.value.set_data(view);
+    } else {
+      parameter.value = view;
+    }
+    parameter.value.requires_grad_(true);
+    leaves_.push_back(parameter.value);
+  }
+  if (!whole_.empty()) {
+    publish();
+    point_at(whole_.data());
+  } else if (!passes_) {
+    point_at(kept_.data());
+  }
+}
+
+void UnitWeights::prefetch() {
+  if (!gathers()) {
+    return;
+  }
+  gathered_ = shared_.gathered().take();
+  shared_.add_live_elements(layout_.padded_numel());
+  gather_into(gathered_, "weights", layout_.padded_numel());
+}
+
+void UnitWeights::acquire() {
+  if (holders_++ > 0) {
+    return;
+  }
+  prefetch();
+  finish_transfers();
+  if (gathered_ != nullptr) {
+    point_at(gathered_->data());
+  }
+}
+
+void UnitWeights::release() {
+  ZEROTH_CHECK(holders_ > 0, "unit {} is released more often than acquired", unit_name_);
+  if (--holders_ == 0 && gathered_ != nullptr) {
+    point_at(nullptr);
+    shared_.gathered().give(std::move(gathered_));
+    gathered_ = nullptr;
+    shared_.add_live_elements(-layout_.padded_numel());
+  }
+}
+
+void UnitWeights::publish() {
+  const StagePolicy& policy = shared_.options().policy;
+  const bool alone = shared_.comm().size() == 1;
+  if (leaves_.empty() || !policy.shard_optimizer || (alone && whole_.empty()) || passes_) {
+    return;
+  }
+  gather_into(whole_.empty() ? kept_.get() : whole_.get(),
+              "updated weights",
+              shared_.options().allgather_bucket_elements);
+  if (!shared_.options().overlap) {
+    finish_transfers();
+  }
+}
+
+// In gathers of at most `bucket` elements over all ranks.
+void UnitWeights::gather_into(const comm::BufferPtr& full,
+                              const std::string& what,
+                              std::int64_t bucket) {
+  comm::Communicator& comm = shared_.comm();
+  const Range own = layout_.shard(comm.rank());
+  const std::int64_t piece = std::max<std::int64_t>(1, bucket / comm.size());
+  for (std::int64_t begin = 0; begin < own.size(); begin += piece) {
+    const std::int64_t count = std::min(piece, own.size() - begin);
+    transfers_.push_back(comm.all_gather(what + " of " + unit_name_,
+                                         {at(own.begin + begin), as_size(count * element_bytes_)},
+                                         full,
+                                         {.stride = as_size(own.size() * element_bytes_),
+                                          .offset = as_size(begin * element_bytes_)}));
+  }
+}
+
+void UnitWeights::finish_transfers() {
+  for (comm::InFlight& transfer : transfers_) {
+    transfer.wait();
+  }
+  transfers_.clear();
+}
+
+void UnitWeights::point_at(void* data) const {
+  full_.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(c10::DataPtr(data, c10::kCPU));
+}
+
+Range UnitWeights::held_range() const noexcept {
+  return shared_.options().policy.shard_parameters ? layout_.shard(shared_.comm().rank())
+                                                   : Range{0, layout_.padded_numel()};
+}
+
+std::byte* UnitWeights::at(std::int64_t element) const noexcept {
+  return kept_.data() + (element - held_range().begin) * element_bytes_;
+}
+
+}  // namespace zeroth::zero
