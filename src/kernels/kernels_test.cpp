@@ -1,6 +1,7 @@
 #include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
+#include "kernels/embedding.h"
 #include "kernels/linear.h"
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>
 
 // Every operation and its gradients against plain ATen operations in fp64.
@@ -51,19 +53,19 @@ class Kernels : public testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override { at::manual_seed(3); }
 
-  [[nodiscard]] double tolerance() const { return GetParam() == at::kFloat ? 2e-6 : 2e-2; }
+  [[nodiscard]] double tolerance() const {
+    return GetParam() == at::kFloat ? 2e-6 : GetParam() == at::kHalf ? 1e-3 : 2e-2;
+  }
 
   [[nodiscard]] static at::Tensor random(at::IntArrayRef shape) {
     return at::randn(shape).to(GetParam());
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Types,
-                         Kernels,
-                         testing::Values(at::kFloat, at::kBFloat16),
-                         [](const auto& test) {
-                           return test.param == at::kFloat ? "fp32" : "bf16";
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Types, Kernels, testing::Values(at::kFloat, at::kBFloat16, at::kHalf), [](const auto& test) {
+      return test.param == at::kFloat ? "fp32" : test.param == at::kHalf ? "fp16" : "bf16";
+    });
 
 TEST_P(Kernels, ProductTakesTransposedViews) {
   const at::Tensor a = random({3, 17, 33});
@@ -165,6 +167,42 @@ TEST_P(Kernels, Swiglu) {
               reference,
               {random({5, 31}), random({5, 31})},
               tolerance());
+}
+
+TEST_P(Kernels, EmbeddingOfTokensThatComeAgain) {
+  const at::Tensor ids = at::randint(0, 11, {3, 40}, at::kLong);
+  expect_same([&](const auto& in) { return kernels::embedding(in[0], ids); },
+              [&](const auto& in) { return at::embedding(in[0], ids); },
+              {random({17, 6})},
+              tolerance());
+}
+
+TEST_P(Kernels, DropoutScalesWhatItKeepsInBothDirections) {
+  const DropoutKey key{.seed = 4, .rows = {0, 1}};
+  const at::Tensor factors = dropout(at::ones({2, 5, 16}), 0.5, key);
+  expect_same([&](const auto& in) { return dropout(in[0], 0.5, key); },
+              [&](const auto& in) { return in[0] * factors.to(at::kDouble); },
+              {random({2, 5, 16})},
+              tolerance());
+}
+
+TEST(Embedding, AddsInTheOrderOfPlacesOnAnyNumberOfThreads) {
+  const at::Tensor ids = at::randint(0, 40, {400}, at::kLong);
+  const at::Tensor weight = at::randn({50, 33}).requires_grad_(true);
+  const at::Tensor grad = at::randn({400, 33});
+  const auto backward = [&] {
+    return torch::autograd::grad({kernels::embedding(weight, ids)}, {weight}, {grad}).front();
+  };
+  at::Tensor expected = at::zeros({50, 33});
+  for (std::int64_t place = 0; place < ids.numel(); ++place) {
+    expected[ids[place].item<std::int64_t>()] += grad[place];
+  }
+  const int threads = at::get_num_threads();
+  for (const int count : {1, 2, 3}) {
+    at::set_num_threads(count);
+    EXPECT_TRUE(at::equal(backward(), expected)) << count << " threads";
+  }
+  at::set_num_threads(threads);
 }
 
 TEST(Dropout, DependsOnTheRowAndNotOnItsPlaceInTheBatch) {

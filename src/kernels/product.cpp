@@ -44,10 +44,18 @@ struct ProductKeyHash {
 };
 
 memory::data_type dnnl_type(at::ScalarType dtype) {
-  ZEROTH_CHECK(dtype == at::kFloat || dtype == at::kBFloat16,
-               "a product of element type {}",
-               static_cast<int>(dtype));
-  return dtype == at::kFloat ? memory::data_type::f32 : memory::data_type::bf16;
+  switch (dtype) {
+    case at::kFloat:
+      return memory::data_type::f32;
+    case at::kBFloat16:
+      return memory::data_type::bf16;
+    case at::kHalf:
+      return memory::data_type::f16;
+    default:
+      break;
+  }
+  ZEROTH_CHECK(false, "a product of element type {}", static_cast<int>(dtype));
+  return memory::data_type::undef;
 }
 
 memory::desc describe(const at::Tensor& tensor) {

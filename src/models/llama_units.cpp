@@ -5,13 +5,13 @@
 #include "base/check.h"
 #include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
 #include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
 #include "models/kv_cache.h"
 
-#include <ATen/ops/embedding.h>
 #include <ATen/ops/nonzero.h>
 
 namespace zeroth::models {
@@ -51,7 +51,7 @@ EmbeddingUnit::EmbeddingUnit(std::vector<Parameter> parameters,
 
 at::Tensor EmbeddingUnit::forward(const ForwardContext& context, const at::Tensor& /*input*/) {
   positions_->prepare(context);
-  return at::embedding(parameters_.front().value, context.batch.ids_BT);
+  return kernels::embedding(parameters_.front().value, context.batch.ids_BT);
 }
 
 BlockUnit::BlockUnit(const shapes::UnitShape& shape,

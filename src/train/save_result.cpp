@@ -15,9 +15,18 @@ using formats::DType;
 using formats::TensorToWrite;
 
 DType stored_type(at::ScalarType dtype) {
-  ZEROTH_CHECK(
-      dtype == at::kFloat || dtype == at::kBFloat16, "results of type {}", static_cast<int>(dtype));
-  return dtype == at::kFloat ? DType::kF32 : DType::kBF16;
+  switch (dtype) {
+    case at::kFloat:
+      return DType::kF32;
+    case at::kBFloat16:
+      return DType::kBF16;
+    case at::kHalf:
+      return DType::kF16;
+    default:
+      break;
+  }
+  ZEROTH_CHECK(false, "results of type {}", static_cast<int>(dtype));
+  return DType::kF32;
 }
 
 // Tensors on their way to a file; they own what the views show.
