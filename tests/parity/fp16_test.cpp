@@ -30,8 +30,9 @@ models::Model load(at::ScalarType dtype, bool lora) {
   if (lora) {
     options.lora = shapes::LoraSettings{.rank = 4, .alpha = 8};
   }
-  models::Model model = models::load_llama(
-      formats::read_model_config(folder / "config.json"), formats::ModelWeights(folder), options);
+  models::Model model = models::load_llama(formats::read_model_config(folder / "config.json"),
+                                           std::make_shared<const formats::ModelWeights>(folder),
+                                           options);
   if (lora) {
     models::load_adapter(
         model,
@@ -47,6 +48,7 @@ std::vector<at::Tensor> make_leaves(models::Model& model, at::ScalarType dtype) 
   for (const auto& unit : model.units) {
     for (models::Parameter& parameter : unit->parameters()) {
       if (parameter.trainable) {
+        parameter.materialize();
         parameter.value = parameter.value.to(dtype).detach().requires_grad_(true);
         leaves.push_back(parameter.value);
       }
