@@ -27,8 +27,7 @@ class Slope : public models::Unit {
 
   [[nodiscard]] at::Tensor forward(const models::ForwardContext& context,
                                    const at::Tensor& /*input*/) override {
-    const at::Tensor& w = parameters_[0].value;
-    return (w * context.batch.inputs[0].to(w.scalar_type())).to(at::kFloat).sum();
+    return (parameters_[0].value.to(at::kFloat) * context.batch.inputs[0]).sum();
   }
 };
 
