@@ -63,6 +63,28 @@ TEST(File, AFailedWriteLeavesTheOldContent) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(File, APiecewiseFileAppearsWithItsLastWordOrNotAtAll) {
+  const auto folder = std::filesystem::temp_directory_path() / "zeroth_atomic_file_test";
+  std::filesystem::create_directories(folder);
+  const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+  {
+    AtomicFile file(folder / "a");
+    file.append(bytes("one ???"));
+    file.append(bytes(" three"));
+    file.overwrite(4, bytes("two"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+    file.publish();
+  }
+  EXPECT_EQ(read_file(folder / "a", ErrorKind::kDisk), "one two three");
+  {
+    AtomicFile file(folder / "a");
+    file.append(bytes("half"));
+  }
+  EXPECT_EQ(read_file(folder / "a", ErrorKind::kDisk), "one two three");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Check, PrintsBothOperands) {
   try {
     ZEROTH_CHECK_EQ(1 + 1, 3, "sums");

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -43,23 +44,35 @@ class SafetensorsFile {
   std::unique_ptr<State> state_;
 };
 
+// Gives a tensor's bytes when its turn comes in the file; they must stay until the next tensor is
+// asked for. So a writer needs one tensor at a time in memory.
+using TensorBytes = std::function<std::span<const std::byte>()>;
+
 struct TensorToWrite {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;
-  std::span<const std::byte> bytes;  // must live until write_safetensors returns
+  TensorBytes bytes;
 };
 
-// The order in which write_safetensors writes, and the entry of a tensor that was read.
-void sort_as_written(std::vector<TensorToWrite>& tensors);
+// Bytes that are there already and live until the tensor is written.
+[[nodiscard]] TensorBytes ready(std::span<const std::byte> bytes);
+// The entry of a tensor that was read.
 [[nodiscard]] TensorToWrite to_write(const std::string& name, const TensorView& view);
+
+// How many bytes a tensor of its type and shape takes.
+[[nodiscard]] std::uint64_t size_to_write(const TensorToWrite& tensor);
+// The order in which write_safetensors writes.
+void sort_as_written(std::vector<TensorToWrite>& tensors);
 
 // Writes the tensors sorted as the reference writer does (dtype size descending, then name), header
 // padded to 8 bytes, through a temporary file and rename. The result depends on the arguments
-// alone.
+// alone. Where `checksum_key` is given, the metadata gets it as well: the ContentChecksum of the
+// tensors, taken while they pass.
 void write_safetensors(const std::filesystem::path& path,
                        std::vector<TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata);
+                       std::map<std::string, std::string> metadata,
+                       const std::string& checksum_key = "");
 
 // The weights of a model folder: `model.safetensors`, or the file parts named by
 // `model.safetensors.index.json` (as in Transformers, the former wins where both are). Folders with

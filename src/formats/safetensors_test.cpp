@@ -39,11 +39,12 @@ TEST(Safetensors, WritesWhatItReads) {
   const TemporaryFolder folder;
   const std::vector<float> a{1, 2, 3, 4, 5, 6};
   const std::vector<std::uint16_t> b{0x3f80};
-  write_safetensors(folder.path() / "x.safetensors",
-                    {{"b", DType::kBF16, {}, std::as_bytes(std::span(b))},
-                     {"a \"quoted\" \n name", DType::kF32, {2, 3}, std::as_bytes(std::span(a))},
-                     {"empty", DType::kI64, {0, 4}, {}}},
-                    {{"format", "pt"}});
+  write_safetensors(
+      folder.path() / "x.safetensors",
+      {{"b", DType::kBF16, {}, ready(std::as_bytes(std::span(b)))},
+       {"a \"quoted\" \n name", DType::kF32, {2, 3}, ready(std::as_bytes(std::span(a)))},
+       {"empty", DType::kI64, {0, 4}, ready({})}},
+      {{"format", "pt"}});
   const SafetensorsFile file(folder.path() / "x.safetensors");
   EXPECT_EQ(file.tensors().size(), 3U);
   EXPECT_EQ(file.metadata(), (std::map<std::string, std::string>{{"format", "pt"}}));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <csignal>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "formats/safetensors.h"
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 // For tests of files: a folder that goes away, real inputs, errors looked into, tensors without
@@ -49,6 +51,28 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+// While it lives, a write beyond `bytes` of any file fails in this process, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    (void)std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
 inline std::filesystem::path shared_data() {
   return ZEROTH_SOURCE_DIR "/../shared/data";
 }
@@ -84,7 +108,10 @@ class ZeroTensors {
       bytes *= static_cast<std::size_t>(size);
     }
     storage_.push_back(std::vector<std::byte>(bytes));
-    return {.name = name, .dtype = dtype, .shape = std::move(shape), .bytes = storage_.back()};
+    return {.name = name,
+            .dtype = dtype,
+            .shape = std::move(shape),
+            .bytes = formats::ready(storage_.back())};
   }
 
  private:

@@ -1,16 +1,14 @@
 #include "formats/weights_writer.h"
 
 #include <algorithm>
-#include <array>
-#include <memory>
+#include <map>
 #include <string_view>
 #include <system_error>
 
-#define XXH_INLINE_ALL
 #include "base/check.h"
 #include "base/file.h"
+#include "formats/content_checksum.h"
 #include <fmt/format.h>
-#include <xxhash.h>
 
 namespace zeroth::formats {
 namespace {
@@ -21,43 +19,6 @@ constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr std::string_view kStagedEnding = ".new";
 
-class Checksum {
- public:
-  Checksum() : state_(XXH3_createState(), XXH3_freeState) { XXH3_64bits_reset(state_.get()); }
-
-  void add(const TensorToWrite& tensor) {
-    add_text(tensor.name);
-    add_text(dtype_name(tensor.dtype));
-    add_number(tensor.shape.size());
-    for (const std::int64_t size : tensor.shape) {
-      add_number(static_cast<std::uint64_t>(size));
-    }
-    XXH3_64bits_update(state_.get(), tensor.bytes.data(), tensor.bytes.size());
-  }
-
-  [[nodiscard]] std::string hex() const {
-    return fmt::format("{:016x}", XXH3_64bits_digest(state_.get()));
-  }
-
- private:
-  // With its length in front, so that no two lists of texts hash alike.
-  void add_text(std::string_view text) {
-    add_number(text.size());
-    XXH3_64bits_update(state_.get(), text.data(), text.size());
-  }
-
-  // Byte by byte: the same on every processor.
-  void add_number(std::uint64_t number) {
-    std::array<unsigned char, 8> bytes{};
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      bytes[i] = static_cast<unsigned char>(number >> (8 * i));
-    }
-    XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
-  }
-
-  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
-};
-
 using Part = std::vector<TensorToWrite>;
 
 // Greedy in the given order, as Transformers cuts; a tensor larger than the limit gets a file of
@@ -67,12 +28,13 @@ std::vector<Part> cut_into_parts(const std::vector<TensorToWrite>& tensors,
   std::vector<Part> parts(1);
   std::uint64_t part_bytes = 0;
   for (const TensorToWrite& tensor : tensors) {
-    if (!parts.back().empty() && part_bytes + tensor.bytes.size() > max_file_bytes) {
+    const std::uint64_t bytes = size_to_write(tensor);
+    if (!parts.back().empty() && part_bytes + bytes > max_file_bytes) {
       parts.emplace_back();
       part_bytes = 0;
     }
     parts.back().push_back(tensor);
-    part_bytes += tensor.bytes.size();
+    part_bytes += bytes;
   }
   return parts;
 }
@@ -88,7 +50,7 @@ std::string index_text(const std::vector<Part>& parts) {
     for (const TensorToWrite& tensor : parts[i]) {
       const bool is_new = weight_map.emplace(tensor.name, part_name(i, parts.size())).second;
       ZEROTH_CHECK(is_new, "tensor {} is given twice", tensor.name);
-      total_size += tensor.bytes.size();
+      total_size += size_to_write(tensor);
     }
   }
   const nlohmann::json index{{"metadata", {{"total_size", total_size}}},
@@ -193,9 +155,9 @@ void remove_earlier(const fs::path& folder, const std::vector<fs::path>& written
 
 std::string content_checksum(std::vector<TensorToWrite> tensors) {
   sort_as_written(tensors);
-  Checksum checksum;
+  ContentChecksum checksum;
   for (const TensorToWrite& tensor : tensors) {
-    checksum.add(tensor);
+    checksum.add(tensor, tensor.bytes());
   }
   return checksum.hex();
 }
@@ -209,7 +171,14 @@ std::string content_checksum(const SafetensorsFile& file) {
 }
 
 void write_weights_file(const fs::path& path, const std::vector<TensorToWrite>& tensors) {
-  write_safetensors(path, tensors, {{"format", "pt"}, {kChecksumKey, content_checksum(tensors)}});
+  write_safetensors(path, tensors, {{"format", "pt"}}, kChecksumKey);
+}
+
+void walk_weights_file(std::vector<TensorToWrite> tensors) {
+  sort_as_written(tensors);
+  for (const TensorToWrite& tensor : tensors) {
+    (void)tensor.bytes();
+  }
 }
 
 std::vector<fs::path> write_model_weights(const fs::path& folder,
@@ -225,6 +194,12 @@ std::vector<fs::path> write_model_weights(const fs::path& folder,
   }
   remove_earlier(folder, files);
   return files;
+}
+
+void walk_model_weights(const std::vector<TensorToWrite>& tensors, std::uint64_t max_file_bytes) {
+  for (Part& part : cut_into_parts(tensors, max_file_bytes)) {
+    walk_weights_file(std::move(part));
+  }
 }
 
 void copy_config(const ModelConfig& config, DType dtype, const fs::path& folder) {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -34,6 +33,13 @@ std::vector<std::filesystem::path> write_model_weights(
     const std::filesystem::path& folder,
     const std::vector<TensorToWrite>& tensors,
     std::uint64_t max_file_bytes = kMaxFileBytes);
+
+// What the other ranks do while one writes, where a tensor's bytes are made by all ranks together:
+// asks for each tensor's bytes in the order in which write_weights_file, or write_model_weights
+// with the same limit, asks for them, and keeps none.
+void walk_weights_file(std::vector<TensorToWrite> tensors);
+void walk_model_weights(const std::vector<TensorToWrite>& tensors,
+                        std::uint64_t max_file_bytes = kMaxFileBytes);
 
 // Writes `folder`/config.json: the file that `config` was read from, with its stored type
 // (torch_dtype or dtype, as the file spells it) set to `dtype`.

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 
+#define XXH_INLINE_ALL
 #include "base/json.h"
 #include "formats/test_files.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 namespace zeroth::formats {
 namespace {
 
+using testing::FileSizeLimit;
 using testing::TemporaryFolder;
 using testing::ZeroTensors;
 
@@ -19,6 +23,15 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::vector<std::string> hashes(const std::vector<std::filesystem::path>& files) {
+  std::vector<std::string> result;
+  for (const std::filesystem::path& path : files) {
+    const std::string content = read_file(path, ErrorKind::kModel);
+    result.push_back(fmt::format("{:016x}", XXH3_64bits(content.data(), content.size())));
+  }
+  return result;
 }
 
 TEST(WeightsWriter, ASmallModelIsOneFile) {
@@ -106,10 +119,157 @@ TEST(WeightsWriter, TheChecksumFollowsTheContentAlone) {
   reshaped.shape = {4};
   TensorToWrite changed = a;
   const std::vector<std::byte> ones(16, std::byte{1});
-  changed.bytes = ones;
+  changed.bytes = ready(ones);
   for (const TensorToWrite& other : {renamed, reshaped, changed}) {
     EXPECT_NE(content_checksum({a, b}), content_checksum({other, b}));
   }
+}
+
+// What the bytes of the files were in the first version that wrote them.
+TEST(WeightsWriter, TheSameWeightsGiveTheSameBytesAsEver) {
+  const std::filesystem::path golden = ZEROTH_SOURCE_DIR "/tests/golden/transformers";
+  const TemporaryFolder folder;
+  const ModelWeights weights(golden / "llama3");
+  std::vector<TensorToWrite> tensors;
+  for (const std::string& name : weights.names()) {
+    tensors.push_back(to_write(name, weights.at(name)));
+  }
+  EXPECT_EQ(hashes(write_model_weights(folder.path(), tensors)),
+            (std::vector<std::string>{"942deb74072fff45"}));
+  EXPECT_EQ(hashes(write_model_weights(folder.path(), tensors, 70000)),
+            (std::vector<std::string>{"5a8cbbbbfc4aa807",
+                                      "7f5f0761ca99b8f6",
+                                      "006b7336675e682a",
+                                      "f65b6b28c2f1c57a",
+                                      "0de7e5696c311782",
+                                      "1e6f40df88f0784f",
+                                      "3944158ffa7e8dd8",
+                                      "4642cfca169a1678"}));
+  const SafetensorsFile adapter(golden / "peft/llama3/plain/adapter_model.safetensors");
+  tensors.clear();
+  for (const auto& [name, view] : adapter.tensors()) {
+    tensors.push_back(to_write(name, view));
+  }
+  write_weights_file(folder.path() / "adapter.safetensors", tensors);
+  EXPECT_EQ(hashes({folder.path() / "adapter.safetensors"}),
+            (std::vector<std::string>{"37fb5a2885081040"}));
+}
+
+// Tensors that are made when they are asked for; each is spoilt when the next one is.
+class Made {
+ public:
+  static constexpr std::int64_t kNumel = 1000;
+  static constexpr std::size_t kBytes = kNumel * sizeof(float);
+
+  [[nodiscard]] std::vector<TensorToWrite> tensors(const std::vector<std::string>& names) {
+    std::vector<TensorToWrite> result;
+    for (const std::string& name : names) {
+      result.push_back(
+          {.name = name, .shape = {kNumel}, .bytes = [this, name] { return make(name); }});
+    }
+    return result;
+  }
+
+  // Names, in the order in which they were asked for.
+  [[nodiscard]] const std::vector<std::string>& asked() const { return asked_; }
+
+  void throw_at(const std::string& name) { throws_at_ = name; }
+
+ private:
+  std::span<const std::byte> make(const std::string& name) {
+    if (name == throws_at_) {
+      throw Error(ErrorKind::kCommunication, "rank 1 has failed");
+    }
+    asked_.push_back(name);
+    std::fill(current_.begin(), current_.end(), std::byte{0xee});
+    current_.assign(kBytes, static_cast<std::byte>(name.back()));
+    return current_;
+  }
+
+  std::vector<std::byte> current_;
+  std::vector<std::string> asked_;
+  std::string throws_at_;
+};
+
+TEST(WeightsWriter, NeedsOneTensorAtATime) {
+  const TemporaryFolder folder;
+  Made made;
+  write_model_weights(folder.path(), made.tensors({"d", "a", "c", "b"}), 2 * Made::kBytes);
+  // Cut in the order given, written by name within each part.
+  EXPECT_EQ(made.asked(), (std::vector<std::string>{"a", "d", "b", "c"}));
+  const ModelWeights weights(folder.path());
+  for (const std::string& name : weights.names()) {
+    const auto bytes = weights.at(name).bytes;
+    EXPECT_EQ(std::count(bytes.begin(), bytes.end(), static_cast<std::byte>(name[0])),
+              static_cast<std::ptrdiff_t>(Made::kBytes))
+        << name;
+    const SafetensorsFile part(weights.file_of(name));
+    EXPECT_EQ(part.metadata().at(kChecksumKey), content_checksum(part));
+  }
+}
+
+TEST(WeightsWriter, AWalkAsksInTheOrderOfTheWriter) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> names{"q", "b", "z", "a", "m"};
+  for (const std::uint64_t limit : {Made::kBytes, 2 * Made::kBytes, 5 * Made::kBytes}) {
+    Made written;
+    Made walked;
+    write_model_weights(folder.path(), written.tensors(names), limit);
+    walk_model_weights(walked.tensors(names), limit);
+    EXPECT_EQ(walked.asked(), written.asked());
+  }
+  Made written;
+  Made walked;
+  write_weights_file(folder.path() / "x.safetensors", written.tensors(names));
+  walk_weights_file(walked.tensors(names));
+  EXPECT_EQ(walked.asked(), written.asked());
+}
+
+TEST(WeightsWriter, ATensorThatCannotBeMadeLeavesTheEarlierSave) {
+  const TemporaryFolder folder;
+  Made first;
+  write_model_weights(folder.path(), first.tensors({"a", "b"}));
+  for (const std::uint64_t limit : {Made::kBytes, kMaxFileBytes}) {
+    Made second;
+    second.throw_at("d");
+    testing::expect_error(
+        [&] {
+          write_model_weights(folder.path(), second.tensors({"c", "d"}), limit);
+        },
+        ErrorKind::kCommunication,
+        {"rank 1 has failed"});
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"model.safetensors"}));
+    EXPECT_EQ(ModelWeights(folder.path()).names(), (std::vector<std::string>{"a", "b"}));
+  }
+}
+
+TEST(WeightsWriter, ADiskThatIsFullHalfWayLeavesTheEarlierSave) {
+  const TemporaryFolder folder;
+  Made made;
+  write_model_weights(folder.path(), made.tensors({"a"}));
+  {
+    const FileSizeLimit limit(2 * Made::kBytes);
+    testing::expect_error(
+        [&] {
+          write_model_weights(folder.path(), made.tensors({"b", "c", "d", "e"}));
+        },
+        ErrorKind::kDisk,
+        {"model.safetensors", "Nothing was replaced"});
+  }
+  EXPECT_EQ(made.asked(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(ModelWeights(folder.path()).names(), (std::vector<std::string>{"a"}));
+  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"model.safetensors"}));
+}
+
+TEST(WeightsWriter, BytesThatAreNotThoseOfTheShapeAreABug) {
+  const TemporaryFolder folder;
+  ZeroTensors zeros;
+  TensorToWrite tensor = zeros.make("a", {4});
+  tensor.shape = {5};
+  testing::expect_error([&] { write_model_weights(folder.path(), {tensor}); },
+                        ErrorKind::kInternal,
+                        {"tensor a", "[5]", "16 bytes"});
+  EXPECT_TRUE(names_in(folder.path()).empty());
 }
 
 TEST(WeightsWriter, TheConfigComesBackWithTheTypeWritten) {

@@ -29,44 +29,55 @@ DType stored_type(at::ScalarType dtype) {
   return DType::kF32;
 }
 
-// Tensors on their way to a file; they own what the views show.
-class Collected {
- public:
-  explicit Collected(at::ScalarType dtype) : dtype_(dtype) {}
+using Value = std::function<at::Tensor()>;
 
-  void add(const std::string& name, const at::Tensor& value) {
-    const at::Tensor& kept = values_.emplace_back(value.detach().to(dtype_).contiguous());
-    const auto* data = static_cast<const std::byte*>(kept.data_ptr());
+// The tensors of a result. Each is made when its turn comes and dropped when the next one's does:
+// a rank holds one at a time.
+class TensorsInTurn {
+ public:
+  explicit TensorsInTurn(at::ScalarType dtype) : dtype_(dtype) {}
+
+  TensorsInTurn(const TensorsInTurn&) = delete;
+  TensorsInTurn& operator=(const TensorsInTurn&) = delete;
+
+  void add(const std::string& name, at::IntArrayRef shape, Value value) {
     to_write_.push_back({.name = name,
                          .dtype = stored_type(dtype_),
-                         .shape = kept.sizes().vec(),
-                         .bytes = {data, static_cast<std::size_t>(kept.nbytes())}});
+                         .shape = shape.vec(),
+                         .bytes = [this, value = std::move(value)] { return take_turn(value); }});
   }
 
   [[nodiscard]] const std::vector<TensorToWrite>& to_write() const noexcept { return to_write_; }
 
  private:
+  std::span<const std::byte> take_turn(const Value& value) {
+    held_ = at::Tensor();  // before the next one is made
+    held_ = value().detach().to(dtype_).contiguous();
+    return {static_cast<const std::byte*>(held_.data_ptr()), held_.nbytes()};
+  }
+
   at::ScalarType dtype_;
-  std::vector<at::Tensor> values_;
+  at::Tensor held_;
   std::vector<TensorToWrite> to_write_;
 };
 
-using ValueOf = std::function<at::Tensor(const models::Parameter&)>;
-
-Collected collect(const models::Model& model, at::ScalarType dtype, const ValueOf& value_of) {
-  Collected tensors(dtype);
+// `value_of` is asked later, for each parameter of `model` by itself.
+void add_all(TensorsInTurn& tensors,
+             const models::Model& model,
+             const std::function<at::Tensor(const models::Parameter&)>& value_of) {
   for (const auto& unit : model.units) {
     for (const models::Parameter& parameter : unit->parameters()) {
-      tensors.add(parameter.name, value_of(parameter));
+      tensors.add(parameter.name, parameter.value.sizes(), [&parameter, value_of] {
+        return value_of(parameter);
+      });
     }
   }
-  return tensors;
 }
 
 std::vector<fs::path> write_model(const fs::path& folder,
                                   const models::Model& model,
                                   at::ScalarType dtype,
-                                  const Collected& tensors) {
+                                  const TensorsInTurn& tensors) {
   std::vector<fs::path> files = formats::write_model_weights(folder, tensors.to_write());
   formats::copy_config(model.config, stored_type(dtype), folder);
   files.push_back(folder / "config.json");
@@ -79,15 +90,18 @@ std::vector<fs::path> save_adapter(const fs::path& folder,
                                    const models::Model& model,
                                    const engine::Engine& engine,
                                    const formats::AdapterConfig& config) {
-  Collected tensors(at::kFloat);
+  TensorsInTurn tensors(at::kFloat);
   for (const auto& unit : model.units) {
     for (const models::Parameter& parameter : unit->parameters()) {
       if (parameter.trainable) {
-        tensors.add("base_model.model." + parameter.name, engine.parameter_value(parameter.name));
+        tensors.add("base_model.model." + parameter.name, parameter.value.sizes(), [&] {
+          return engine.parameter_value(parameter.name);
+        });
       }
     }
   }
   if (engine.comm().rank() != 0) {
+    formats::walk_weights_file(tensors.to_write());
     return {};
   }
   const fs::path weights = folder / "adapter_model.safetensors";
@@ -100,20 +114,23 @@ std::vector<fs::path> save_model(const fs::path& folder,
                                  const models::Model& model,
                                  const engine::Engine& engine,
                                  at::ScalarType dtype) {
-  const Collected tensors = collect(model, dtype, [&](const models::Parameter& parameter) {
+  TensorsInTurn tensors(dtype);
+  add_all(tensors, model, [&engine](const models::Parameter& parameter) {
     return parameter.trainable ? engine.parameter_value(parameter.name) : parameter.value;
   });
-  return engine.comm().rank() == 0 ? write_model(folder, model, dtype, tensors)
-                                   : std::vector<fs::path>{};
+  if (engine.comm().rank() != 0) {
+    formats::walk_model_weights(tensors.to_write());
+    return {};
+  }
+  return write_model(folder, model, dtype, tensors);
 }
 
 std::vector<fs::path> save_model(const fs::path& folder,
                                  const models::Model& model,
                                  at::ScalarType dtype) {
-  return write_model(
-      folder, model, dtype, collect(model, dtype, [](const models::Parameter& parameter) {
-        return parameter.value;
-      }));
+  TensorsInTurn tensors(dtype);
+  add_all(tensors, model, [](const models::Parameter& parameter) { return parameter.value; });
+  return write_model(folder, model, dtype, tensors);
 }
 
 std::vector<fs::path> copy_companions(const fs::path& model_folder, const fs::path& folder) {

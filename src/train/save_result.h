@@ -10,7 +10,9 @@
 
 // What a run leaves for other tools: names and formats of PEFT and Transformers, bytes that depend
 // on the weights alone. Each returns the files it wrote. With an engine they are collective: rank 0
-// writes, the others return nothing.
+// writes, the others return nothing. Values are gathered in file order, one at a time, so that no
+// rank ever holds the whole; if rank 0 cannot write, the others wait until its communicator is
+// aborted.
 namespace zeroth::train {
 
 // adapter_config.json and adapter_model.safetensors (fp32).

@@ -76,7 +76,7 @@ void write_weights(const fs::path& folder, const ModelOptions& options) {
       tensors.push_back({.name = parameter.name,
                          .dtype = options.bf16 ? formats::DType::kBF16 : formats::DType::kF32,
                          .shape = parameter.shape,
-                         .bytes = buffers.back()});
+                         .bytes = formats::ready(buffers.back())});
     }
   }
   (void)formats::write_model_weights(folder, tensors, options.file_bytes);
