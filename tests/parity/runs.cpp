@@ -14,8 +14,6 @@
 namespace zeroth::parity {
 namespace {
 
-constexpr std::int64_t kRows = 8;
-
 std::unique_ptr<optim::Optimizer> optimizer_of(Rule rule) {
   switch (rule) {
     case Rule::kSgd:
@@ -101,13 +99,13 @@ void PrintTo(const Case& test, std::ostream* out) {
   *out << name_of(test);
 }
 
-models::TokenBatch all_rows() {
+models::TokenBatch all_rows(std::int64_t rows) {
   constexpr std::int64_t kTokens = 24;
   const at::Tensor ids =
-      (at::arange(0, kRows * kTokens, at::kLong) * 97 % 509 + 3).view({kRows, kTokens});
+      (at::arange(0, rows * kTokens, at::kLong) * 97 % 509 + 3).view({rows, kTokens});
   at::Tensor labels = ids.clone();
-  for (std::int64_t row = 0; row < kRows; ++row) {
-    const std::int64_t length = 3 + row * 3;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t length = 3 + row % 8 * 3;
     labels[row].narrow(0, length, kTokens - length).fill_(-100);
     labels[row].narrow(0, 0, 1 + row % 3).fill_(-100);
   }
@@ -133,12 +131,12 @@ Trainee trainee_of(const Case& test, std::shared_ptr<comm::Communicator> comm) {
 }
 
 std::vector<models::TokenBatch> micro_steps_of(const Case& test, std::int64_t rank) {
-  const models::TokenBatch rows = all_rows();
+  const models::TokenBatch rows = all_rows(test.rows);
   std::vector<models::TokenBatch> micro_steps;
   const std::int64_t rows_a_step = test.micro_rows * test.ranks;
-  for (std::int64_t first = 0; first < kRows; first += rows_a_step) {
-    const std::int64_t begin = std::min(kRows, first + rank * test.micro_rows);
-    const std::int64_t count = std::min(test.micro_rows, kRows - begin);
+  for (std::int64_t first = 0; first < test.rows; first += rows_a_step) {
+    const std::int64_t begin = std::min(test.rows, first + rank * test.micro_rows);
+    const std::int64_t count = std::min(test.micro_rows, test.rows - begin);
     micro_steps.push_back(count > 0 ? rows_of(rows, begin, count) : models::TokenBatch{});
   }
   return micro_steps;

@@ -10,7 +10,7 @@
 #include "comm/watched_communicator.h"
 #include "parity/support.h"
 
-// Whole trainings on ranks that are threads, to be held against each other: the same eight rows,
+// Whole trainings on ranks that are threads, to be held against each other: the same rows,
 // cut in any way, under any settings.
 namespace zeroth::parity {
 
@@ -19,6 +19,7 @@ enum class Rule { kAdamW, kSgd, kLamb };
 struct Case {
   int stage = 0;
   int ranks = 1;
+  std::int64_t rows = 8;  // of the global batch
   std::int64_t micro_rows = 8;
   bool lora = false;
   Rule rule = Rule::kAdamW;
@@ -65,7 +66,7 @@ void on_threads(int ranks, const std::function<void(std::shared_ptr<comm::Commun
 // be none.
 [[nodiscard]] std::vector<models::TokenBatch> micro_steps_of(const Case& test, std::int64_t rank);
 // Rows of very different lengths and masks.
-[[nodiscard]] models::TokenBatch all_rows();
+[[nodiscard]] models::TokenBatch all_rows(std::int64_t rows);
 [[nodiscard]] at::Tensor trained_values(const Trainee& trainee);
 
 void expect_near(const Outcome& outcome, const Outcome& reference, double tolerance);
