@@ -111,5 +111,18 @@ TEST_F(FullDisk, RecordsThatNoLongerFitEndTheRun) {
   EXPECT_GT(records_of(path("disk/out"), "update").size(), 0U);
 }
 
+// Room for the result was there at the start, and the run's own records took it.
+TEST_F(FullDisk, ASaveThatNoLongerFitsEndsTheOtherRanksToo) {
+  write("disk/filler", std::string(40960, 'x'));
+  refused(train("disk/out",
+                {"--finetuning_type", "full", "--bf16", "--ranks", "2", "--zero_stage", "3"}),
+          6,
+          {"disk/out/model.safetensors", "No space left on device", "Free some space"});
+  EXPECT_EQ(records_of(path("disk/out"), "update").size(), 3U);
+  for (const auto& entry : fs::directory_iterator(path("disk/out"))) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with("model.safetensors"));
+  }
+}
+
 }  // namespace
 }  // namespace zeroth::e2e
