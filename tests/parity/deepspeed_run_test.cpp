@@ -64,7 +64,7 @@ Trainee trainee_of(const config::RunConfig& config, std::shared_ptr<comm::Commun
                                          .epsilon = optimizer.epsilon,
                                          .weight_decay = optimizer.weight_decay});
   options.engine = {.zero_stage = static_cast<int>(config.zero.stage),
-                    .reduce_bucket_elements = config.zero.reduce_bucket_elements,
+                    .tuning = {.reduce_bucket_elements = config.zero.reduce_bucket_elements},
                     .accumulation_steps = config.batch.accumulation,
                     .max_grad_norm = optimizer.max_grad_norm,
                     .schedule = config::schedule_of(config, config.schedule.max_steps)};
