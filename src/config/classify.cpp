@@ -33,7 +33,9 @@ bool always_in_table(const Declaration& key) {
   return std::find(kAlways.begin(), kAlways.end(), key.name) != kAlways.end();
 }
 
-std::optional<std::string> reason_without_effect(const Declaration& key, const Values& values) {
+std::optional<std::string> reason_without_effect(Command asked,
+                                                 const Declaration& key,
+                                                 const Values& values) {
   if (key.without_effect) {
     if (auto why = key.without_effect(values)) {
       return why;
@@ -43,7 +45,7 @@ std::optional<std::string> reason_without_effect(const Declaration& key, const V
     return key.reason;
   }
   if (key.status == Status::kInForce && !has_effect_in(values.command(), key) &&
-      key.commands != kCheckOnly) {
+      !has_effect_in(asked, key)) {
     return fmt::format("a setting of zeroth {}", names_of(key.commands));
   }
   return std::nullopt;
@@ -94,8 +96,8 @@ std::string with_place(const Declaration& key, const Setting& setting) {
 
 class Classifier {
  public:
-  Classifier(const Values& values, RunConfig& config, Problems& problems)
-      : values_(values), config_(config), problems_(problems) {}
+  Classifier(Command asked, const Values& values, RunConfig& config, Problems& problems)
+      : asked_(asked), values_(values), config_(config), problems_(problems) {}
 
   Fate classify(const Declaration& key) {
     const Setting& setting = values_.setting(key.name);
@@ -103,7 +105,7 @@ class Classifier {
     if (values_.in_conflict(key.name)) {
       return {Outcome::kRefused, "sources differ"};
     }
-    if (const auto why = reason_without_effect(key, values_)) {
+    if (const auto why = reason_without_effect(asked_, key, values_)) {
       return without_effect(key, setting, *why);
     }
     if (asks_for_nothing(key, setting.value)) {
@@ -173,6 +175,7 @@ class Classifier {
     return {};
   }
 
+  Command asked_;
   const Values& values_;
   RunConfig& config_;
   Problems& problems_;
@@ -221,8 +224,12 @@ void drop_silent_parts(const Values& values, const Gathered& gathered, RunConfig
 
 }  // namespace
 
-void classify(const Values& values, Gathered& gathered, RunConfig& config, Problems& problems) {
-  Classifier classifier(values, config, problems);
+void classify(Command asked,
+              const Values& values,
+              Gathered& gathered,
+              RunConfig& config,
+              Problems& problems) {
+  Classifier classifier(asked, values, config, problems);
   std::map<const Declaration*, Fate> fates;
   for (const Declaration& key : schema()) {
     if (accepts(values.command(), key) || values.given(key.name)) {

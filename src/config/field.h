@@ -24,6 +24,7 @@ struct Names<Command> {
                                      "eval",
                                      "predict",
                                      "check",
+                                     "plan",
                                      "explain",
                                      "env",
                                      "init-model",

@@ -127,7 +127,7 @@ Resolution resolve_all(Command command,
     solve_batch(values, config.grid, problems);
   }
   check_rules(values, place, only_checks(command), problems);
-  classify(values, gathered, config, problems);
+  classify(command, values, gathered, config, problems);
   config.without_effect.insert(config.without_effect.end(), replaced.begin(), replaced.end());
   config.notices.insert(config.notices.end(), gathered.notices.begin(), gathered.notices.end());
   if (config.command == Command::kTrain) {

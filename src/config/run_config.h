@@ -17,6 +17,7 @@ enum class Command {
   kEval,
   kPredict,
   kCheck,
+  kPlan,
   kExplain,
   kEnv,
   kInitModel,
@@ -153,6 +154,17 @@ struct GenerationSettings {
   bool operator==(const GenerationSettings&) const = default;
 };
 
+// `plan`: the machine it speaks of, and what it writes. Sizes are as written: "80GiB".
+struct PlanSettings {
+  std::string device_memory;        // empty: the ranks share this machine's memory
+  std::string host_memory;          // empty: not bounded
+  std::int64_t ranks_per_node = 0;  // 0: min(ranks, 8)
+  std::string write;                // a ds_config.json to write; empty: none
+  bool overwrite = false;
+
+  bool operator==(const PlanSettings&) const = default;
+};
+
 // A value of a weaker source.
 struct WeakerValue {
   Json value;
@@ -211,6 +223,7 @@ struct RunConfig {
   ScheduleSettings schedule;
   OutputSettings output;
   GenerationSettings generation;
+  PlanSettings plan;
   std::uint64_t seed = 42;
   std::int64_t threads = 0;  // 0: all cores
   bool json_output = false;  // --format json

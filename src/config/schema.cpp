@@ -37,6 +37,7 @@ std::vector<Declaration> all_declarations() {
                             launcher_keys(),
                             megatron_keys(),
                             check_keys(),
+                            plan_keys(),
                             deepspeed_keys(),
                             accelerate_keys()}) {
     std::move(part.begin(), part.end(), std::back_inserter(joined));

@@ -30,7 +30,8 @@ inline constexpr CommandSet kTrainAndEval = bit(Command::kTrain) | bit(Command::
 // The commands that take everything `train` takes, so that one command line serves them all.
 inline constexpr CommandSet kRunFamily = kTrainAndEval | bit(Command::kPredict);
 // Those that speak about a run without starting it.
-inline constexpr CommandSet kCheckOnly = bit(Command::kCheck) | bit(Command::kExplain);
+inline constexpr CommandSet kCheckOnly =
+    bit(Command::kCheck) | bit(Command::kPlan) | bit(Command::kExplain);
 
 [[nodiscard]] std::string command_name(Command command);  // as typed: "train-tokenizer"
 [[nodiscard]] std::vector<Command> all_commands();

@@ -39,7 +39,7 @@ Declarations check_keys() {
        .help = "speak for a machine with this many ranks"},
       {.name = "diff",
        .section = kSection,
-       .commands = kCheckOnly,
+       .commands = bit(Command::kCheck) | bit(Command::kExplain),
        .help = "another set-up to compare with: a recipe, ds_config.json or effective_config.json"},
   };
 }

@@ -29,6 +29,7 @@ using Declarations = std::vector<Declaration>;
 [[nodiscard]] Declarations megatron_keys();
 [[nodiscard]] Declarations deepspeed_keys();   // what stands in a ds_config.json alone
 [[nodiscard]] Declarations check_keys();       // --strict, --expect and their like
+[[nodiscard]] Declarations plan_keys();        // the machine that `plan` speaks of
 [[nodiscard]] Declarations accelerate_keys();  // what stands in an Accelerate YAML alone
 [[nodiscard]] Declarations accelerate_block_keys();  // a part of them
 
