@@ -1,0 +1,75 @@
+#include "plan/activations.h"
+
+#include <algorithm>
+
+namespace zeroth::plan {
+namespace {
+
+Work work_of(const PlanInput& input, std::int64_t rows) {
+  return {.rows = rows,
+          .tokens = input.row_tokens,
+          .targets = input.targets_per_row(),
+          .bytes = input.compute_bytes};
+}
+
+// What the blocks save, and the most that one of them works with.
+struct Blocks {
+  Bytes saved;
+  Bytes working;
+};
+
+Blocks blocks_of(const PlanInput& input, const ModelSize& size, const Work& work) {
+  Blocks blocks;
+  bool below_trains = !input.lora;  // the embedding
+  for (std::size_t i = 1; i + 1 < size.units.size(); ++i) {
+    const UnitSize& unit = size.units[i];
+    const BlockTraining training{.weights = !input.lora,
+                                 .input_needs = below_trains,
+                                 .dropout = input.lora && input.lora->dropout > 0,
+                                 .lora_rank = input.lora ? input.lora->rank : 0,
+                                 .size = &unit};
+    const UnitMemory memory = block_memory(input.model, training, work);
+    const Bytes output = Bytes(work.bytes) * input.model.hidden_size * work.all_tokens();
+    // Recomputed, a block keeps its output alone, and saves the rest when its backward comes.
+    const Bytes again = input.gradient_checkpointing ? memory.saved - output : Bytes();
+    blocks.saved += memory.saved - again;
+    blocks.working = std::max(blocks.working, again + memory.working);
+    below_trains = below_trains || unit.trainable > 0;
+  }
+  return blocks;
+}
+
+// `saved` is there all the time, the two workings never together.
+Peak peak_of(Bytes saved, Bytes block_working, const HeadMemory& head) {
+  const Bytes working = std::max(block_working, head.working);
+  return {.activations = saved + (working - head.logits), .logits = head.logits};
+}
+
+}  // namespace
+
+Peak training_peak(const PlanInput& input, const ModelSize& size) {
+  const Work work = work_of(input, input.micro_batch_rows);
+  const Blocks blocks = blocks_of(input, size, work);
+  const Bytes embedded = Bytes(work.bytes) * input.model.hidden_size * work.all_tokens();
+  return peak_of(embedded + blocks.saved,
+                 blocks.working,
+                 head_memory(input.model, /*weights_train=*/!input.lora, work));
+}
+
+Peak evaluation_peak(const PlanInput& input) {
+  const Work work = work_of(input, input.eval_rows);
+  const formats::ModelConfig& model = input.model;
+  const std::int64_t projected =
+      (model.num_attention_heads + 2 * model.num_key_value_heads) * model.head_dim;
+  // Scores, their softmax and its rounded copy, beside the block's input and both layouts of q, k
+  // and v; or the four values of the MLP beside input, sum and norm.
+  const Bytes attention =
+      Bytes(work.is_narrow() ? 10 : 8) * model.num_attention_heads * work.tokens +
+      Bytes(work.bytes) * (2 * model.hidden_size + 2 * projected);
+  const Bytes mlp = Bytes(work.bytes) * (3 * model.hidden_size + 4 * model.intermediate_size);
+  return peak_of(Bytes(),
+                 std::max(attention, mlp) * work.all_tokens(),
+                 head_memory(model, /*weights_train=*/false, work));
+}
+
+}  // namespace zeroth::plan

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "config/run_config.h"
+#include "formats/model_config.h"
+#include "shapes/model_shape.h"
+
+namespace zeroth::plan {
+
+// Where state rests between its uses.
+enum class Place { kDevice, kHost, kFiles };
+
+struct Offload {
+  Place optimizer = Place::kDevice;   // master weights and moments, and gradients kept in shards
+  Place parameters = Place::kDevice;  // at stage 3 alone
+
+  friend bool operator==(const Offload&, const Offload&) = default;
+};
+
+// Everything that a plan depends on, and nothing that it does not: no learning rate, no file.
+struct PlanInput {
+  formats::ModelConfig model;
+  std::optional<shapes::LoraSettings> lora;  // nullopt: all weights train
+
+  std::string compute_type = "fp32";
+  std::int64_t compute_bytes = 4;   // of one weight or activation
+  std::int64_t gradient_bytes = 4;  // of one gradient while micro-steps are added up
+  std::string optimizer = "adamw_torch";
+  std::int64_t num_moments = 2;  // fp32 numbers that the optimizer keeps for each weight
+
+  int stage = 0;
+  // Gradients are reduced at every micro-step; nullopt: as the stage does by itself (2 and 3).
+  std::optional<bool> reduce_every_micro_step;
+  Offload offload;
+  bool gradient_checkpointing = false;
+  bool share_frozen = false;  // one copy of frozen weights for all ranks of a host
+
+  std::int64_t ranks = 1;
+  std::int64_t ranks_per_node = 1;
+  bool own_memory = false;  // each rank's device has memory of its own, apart from the host's
+
+  std::int64_t micro_batch_rows = 1;
+  std::int64_t accumulation = 1;
+  std::int64_t row_tokens = 1;
+  std::int64_t row_targets = 0;  // labels of a row that are predicted; 0: all but the first token
+  std::int64_t eval_rows = 0;    // rows of one forward while evaluating; 0: the run never does
+
+  [[nodiscard]] std::int64_t targets_per_row() const noexcept {
+    return row_targets > 0 ? row_targets : row_tokens - 1;
+  }
+
+  [[nodiscard]] std::int64_t ranks_on_host() const noexcept {
+    return ranks < ranks_per_node ? ranks : ranks_per_node;
+  }
+};
+
+// What `config` says of a run on a model of this shape. Values that are known but not built yet
+// (fp16, offload, recomputation) count as well: a plan may be made for them. An adapter that is
+// named is read for its rank and targets. kNotSupported where ranks would divide the model among
+// themselves.
+[[nodiscard]] PlanInput input_of(const config::RunConfig& config,
+                                 const formats::ModelConfig& model);
+
+// The planned settings of `config` that input_of() has taken in; the others are left out of a plan.
+[[nodiscard]] bool is_planned_for(const std::string& key);
+
+}  // namespace zeroth::plan

@@ -1,0 +1,73 @@
+#include "plan/states.h"
+
+#include <algorithm>
+
+namespace zeroth::plan {
+namespace {
+
+constexpr std::int64_t kWide = 4;  // fp32: master weights, moments, gradients on their way
+
+// A unit in use and the next one on its way; one more where others borrow from it.
+std::int64_t num_gather_slots(const ModelSize& model) {
+  return model.borrows ? 3 : 2;
+}
+
+// As the engine holds them (zero/shared_state).
+constexpr std::int64_t kGradientSlots = 3;
+
+}  // namespace
+
+Sharding sharding_of(const PlanInput& input) {
+  if (input.ranks == 1) {
+    return {};
+  }
+  const bool every = input.reduce_every_micro_step.value_or(input.stage >= 2);
+  return {.optimizer = input.stage >= 1,
+          .gradients = input.stage >= 1 && every,
+          .parameters = input.stage >= 3,
+          .reduces_every_micro_step = every};
+}
+
+StateBytes states_of(const PlanInput& input, const ModelSize& model) {
+  const Sharding sharding = sharding_of(input);
+  const auto held = [&](bool sharded) { return sharded ? model.shard : model.padded; };
+  const Bytes frozen = Bytes(input.compute_bytes) * model.frozen;
+  const bool has_master = input.compute_bytes != kWide;  // fp32 weights are their own master
+  return {.weights = Bytes(input.compute_bytes) * held(sharding.parameters) +
+                     (input.share_frozen ? share_of(frozen, input.ranks_on_host()) : frozen),
+          .gradients = Bytes(input.gradient_bytes) * held(sharding.gradients),
+          .master = Bytes(has_master ? kWide : 0) * held(sharding.optimizer),
+          .moments = Bytes(kWide * input.num_moments) * held(sharding.optimizer)};
+}
+
+Bytes gather_window(const PlanInput& input, const ModelSize& model) {
+  if (!sharding_of(input).parameters) {
+    return Bytes();
+  }
+  // Weights that rest elsewhere come whole, the frozen ones too.
+  const bool away = input.offload.parameters != Place::kDevice;
+  const Bytes slot =
+      Bytes(input.compute_bytes) * (away ? model.largest_unit : model.largest_padded);
+  const Bytes window = slot * num_gather_slots(model);
+  // Ranks of a host look at one copy; a device with memory of its own has one to itself.
+  return input.own_memory ? window : share_of(window, input.ranks_on_host());
+}
+
+Bytes gradient_slots(const PlanInput& input, const ModelSize& model) {
+  return sharding_of(input).reduces_every_micro_step
+             ? Bytes(kWide) * model.largest_padded * kGradientSlots
+             : Bytes();
+}
+
+Bytes row_buffers(const PlanInput& input) {
+  constexpr std::int64_t kId = 8;
+  constexpr std::int64_t kAngle = 8;  // cosine and sine in fp64, for each pair of a head
+  const std::int64_t tokens = input.row_tokens;
+  const Bytes mask = Bytes(kWide) * tokens * tokens;
+  const Bytes angles = Bytes(kAngle) * tokens * input.model.head_dim;
+  const Bytes ids = Bytes(2 * kId) * input.micro_batch_rows * tokens;
+  const Bytes targets = Bytes(2 * kId) * input.micro_batch_rows * input.targets_per_row();
+  return mask + angles + ids + targets;
+}
+
+}  // namespace zeroth::plan

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "plan/bytes.h"
+#include "plan/units.h"
+
+// Model states of one rank: what stays from update to update (Rajbhandari et al., "ZeRO", 2020,
+// section 3), and the buffers that sharding needs.
+namespace zeroth::plan {
+
+// What of a run is kept in shards, and how often gradients are reduced.
+struct Sharding {
+  bool optimizer = false;
+  bool gradients = false;
+  bool parameters = false;
+  bool reduces_every_micro_step = false;
+};
+
+[[nodiscard]] Sharding sharding_of(const PlanInput& input);
+
+struct StateBytes {
+  Bytes weights;  // trainable and frozen
+  Bytes gradients;
+  Bytes master;
+  Bytes moments;
+
+  [[nodiscard]] Bytes total() const { return weights + gradients + master + moments; }
+};
+
+[[nodiscard]] StateBytes states_of(const PlanInput& input, const ModelSize& model);
+
+// Stage 3: slots for the full units in use.
+[[nodiscard]] Bytes gather_window(const PlanInput& input, const ModelSize& model);
+
+// Slots for one micro-step's gradients on their way into shards.
+[[nodiscard]] Bytes gradient_slots(const PlanInput& input, const ModelSize& model);
+
+// Angles, mask, token ids and labels of a micro-batch.
+[[nodiscard]] Bytes row_buffers(const PlanInput& input);
+
+}  // namespace zeroth::plan
