@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/printing.h"
@@ -6,7 +7,9 @@
 #include "config/compare.h"
 #include "config/report.h"
 #include "config/resolve.h"
+#include "formats/model_config.h"
 #include "inputs/data_inputs.h"
+#include "plan/report.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -44,6 +47,37 @@ std::optional<std::int64_t> rows_to_train(config::Resolution& resolution) {
   }
 }
 
+// The model's shape, where its folder is there: it is what a memory plan needs.
+std::optional<formats::ModelConfig> shape_of_model(const config::Resolution& resolution) {
+  const std::string& folder = resolution.config.model.model_name_or_path;
+  const std::filesystem::path file = std::filesystem::path(folder) / "config.json";
+  std::error_code error;
+  if (folder.empty() || !resolution.problems.empty() ||
+      !std::filesystem::is_regular_file(file, error)) {
+    return std::nullopt;
+  }
+  return formats::read_model_config(file);
+}
+
+// One rank's memory, in one line and for programs; both empty where it is not known.
+struct MemoryPlan {
+  std::string line;
+  Json json;
+};
+
+MemoryPlan memory_plan(config::Resolution& resolution) {
+  try {
+    if (const auto model = shape_of_model(resolution)) {
+      return {.line = plan::memory_line(resolution.config, *model),
+              .json = plan::memory_json(resolution.config, *model)};
+    }
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    resolution.config.notices.push_back("no memory plan: " + what.substr(0, what.find('\n')));
+  }
+  return {};
+}
+
 // What is wrong with the other set-up counts as well: nothing can be said of a file that does not
 // hold.
 std::vector<config::Difference> differences_of(config::Resolution& resolution,
@@ -58,11 +92,15 @@ std::vector<config::Difference> differences_of(config::Resolution& resolution,
 
 void print_text(const config::Resolution& resolution,
                 const config::Outlook& outlook,
+                const MemoryPlan& memory,
                 const std::vector<config::Difference>& differences) {
   print(config::start_table(resolution.config));
   if (const std::string lines = config::outlook_lines(resolution.config, outlook);
       !lines.empty() && resolution.problems.empty()) {
     print(lines);
+  }
+  if (!memory.line.empty()) {
+    print(memory.line);
   }
   if (!differences.empty()) {
     print(config::difference_lines(differences));
@@ -81,15 +119,17 @@ int run_check(Arguments arguments) {
   config::Resolution resolution =
       config::resolve_all(config::Command::kCheck, arguments, environment);
   const config::Outlook outlook = config::outlook_of(resolution.config, rows_to_train(resolution));
+  const MemoryPlan memory = memory_plan(resolution);
   const std::vector<config::Difference> differences = differences_of(resolution, environment);
   if (resolution.config.json_output) {
     Json report = config::check_report(resolution, outlook);
+    report["memory_plan"] = memory.json;
     if (resolution.other_setup) {
       report["diff"] = config::to_json(differences);
     }
     print(json_text(report));
   } else {
-    print_text(resolution, outlook, differences);
+    print_text(resolution, outlook, memory, differences);
   }
   return resolution.problems.empty() ? 0 : kRefused;
 }

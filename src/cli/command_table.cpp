@@ -49,6 +49,15 @@ const std::vector<Entry>& entries() {
        "  zeroth check recipe.yaml --strict --expect train_batch_size=32\n"
        "  zeroth check --deepspeed new.json --diff old.json --format json\n",
        run_check},
+      {Command::kPlan,
+       "how much memory and traffic a run needs, on any machine, without weights",
+       "  zeroth plan --model_config config.json --bf16 --ranks 4 --device_memory 80GiB\n"
+       "  zeroth plan recipe.yaml --model_config config.json --world_size 1024 --device_memory 80GB "
+       "\\\n"
+       "      --write ds_config.json\n"
+       "  zeroth plan --model_name_or_path MODEL --finetuning_type full --zero_stage 3 --ranks 8 "
+       "--format json\n",
+       run_plan},
       {Command::kExplain,
        "what a key does, where it may stand, and what it is here",
        "  zeroth explain gradient_accumulation_steps\n"
