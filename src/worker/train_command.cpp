@@ -8,6 +8,7 @@
 #include "base/output_folder.h"
 #include "config/report.h"
 #include "optim/optimizer.h"
+#include "plan/report.h"
 #include "train/save_result.h"
 #include "train/trainer.h"
 #include "worker/commands.h"
@@ -118,6 +119,7 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   if (loaded.adapter) {
     log::info(lora_line(loaded.model));
   }
+  log::info(plan::memory_line(config, inputs.model_config));
   const auto rows = static_cast<std::int64_t>(data.train.examples.size());
   const train::TrainPlan plan = train::make_plan(config, rows);
   log::info(plan_lines(config, plan));
