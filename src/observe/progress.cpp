@@ -38,19 +38,32 @@ std::string bytes_text(std::int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+namespace {
+
+std::string norm_text(const ProgressFields& fields) {
+  if (fields.skipped) {
+    return std::isfinite(fields.grad_norm) ? "none (skipped)" : "inf/nan (skipped)";
+  }
+  return fields.clip_factor < 1 ? fmt::format("{:.3f} clipped to {:.3f}",
+                                              fields.grad_norm,
+                                              fields.grad_norm * fields.clip_factor)
+                                : fmt::format("{:.3f}", fields.grad_norm);
+}
+
+}  // namespace
+
 std::string progress_text(const ProgressFields& fields) {
   const double percent =
       100.0 * static_cast<double>(fields.step) / static_cast<double>(fields.total);
-  return fmt::format(
-      "{:3.0f}% {}/{}  loss {:.4f}  lr {:.2e}  norm {:.3f}  {:.0f} tokens/s  {} left",
-      percent,
-      fields.step,
-      fields.total,
-      fields.loss,
-      fields.learning_rate,
-      fields.grad_norm,
-      fields.tokens_per_second,
-      clock_text(fields.seconds_left));
+  return fmt::format("{:3.0f}% {}/{}  loss {:.4f}  lr {:.2e}  norm {}  {:.0f} tokens/s  {} left",
+                     percent,
+                     fields.step,
+                     fields.total,
+                     fields.loss,
+                     fields.learning_rate,
+                     norm_text(fields),
+                     fields.tokens_per_second,
+                     clock_text(fields.seconds_left));
 }
 
 ProgressLine::ProgressLine(std::int64_t every)

@@ -14,9 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// So many skipped attempts in a row mean that the run will not recover.
-constexpr std::int64_t kMaxSkippedInARow = 10;
-
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -81,7 +78,9 @@ Trainer::Window Trainer::train_window(std::int64_t attempt) {
                 .micro_steps = static_cast<std::int64_t>(micro_steps.size())};
   engine_.set_window(window.micro_steps);
   for (std::size_t index = 0; index < micro_steps.size(); ++index) {
-    const engine::Loss loss = engine_.forward(token_batch(train_, micro_steps[index], pad_id_));
+    const models::TokenBatch batch = token_batch(train_, micro_steps[index], pad_id_);
+    note_size(batch);
+    const engine::Loss loss = engine_.forward(batch);
     engine_.backward(loss);
     window.report = engine_.step();
     if (config_.output.log_micro_steps) {
@@ -91,6 +90,17 @@ Trainer::Window Trainer::train_window(std::int64_t attempt) {
   }
   window.seconds = seconds_since(start);
   return window;
+}
+
+void Trainer::note_size(const models::TokenBatch& batch) {
+  if (!batch.ids_BT.defined()) {
+    return;
+  }
+  const MicroBatchSize& largest = summary_.largest;
+  if (batch.ids_BT.numel() > largest.rows * largest.tokens) {
+    summary_.largest = {
+        .rows = batch.ids_BT.size(0), .tokens = batch.ids_BT.size(1), .targets = batch.num_targets};
+  }
 }
 
 void Trainer::observe(const Window& window, std::int64_t attempt) {
@@ -118,6 +128,7 @@ void Trainer::observe(const Window& window, std::int64_t attempt) {
           {"target_tokens", report.loss.weight},
           {"micro_steps", window.micro_steps},
           {"attempts", report.attempts},
+          {"loss_scale", report.loss_scale},
           {"seconds", window.seconds},
           {"tokens_per_second", speed},
           {"memory_bytes", memory::peak_resident_bytes()},
@@ -132,33 +143,68 @@ void Trainer::observe(const Window& window, std::int64_t attempt) {
          .loss = report.loss.mean(),
          .learning_rate = report.learning_rate,
          .grad_norm = report.grad_norm,
+         .clip_factor = report.clip_factor,
+         .skipped = !report.updated,
          .tokens_per_second = static_cast<double>(summary_.tokens) / summary_.seconds,
          .seconds_left = per_update * static_cast<double>(plan_.total_updates - attempt - 1)});
   }
 }
 
 void Trainer::check_progress(const Window& window) {
-  if (window.report.updated) {
+  const engine::StepReport& report = window.report;
+  if (report.updated && report.non_finite.empty()) {
     skipped_in_a_row_ = 0;
+    return;
+  }
+  progress_.finish();
+  if (report.updated) {
+    log::warn(
+        fmt::format("update {} was made with inf or NaN in {}, since check_grad_overflow is "
+                    "off",
+                    report.step,
+                    report.non_finite));
     return;
   }
   ++summary_.skipped;
   ++skipped_in_a_row_;
-  progress_.finish();
-  const bool no_targets = window.report.loss.weight == 0;
-  log::warn(fmt::format(
-      "attempt {} made no update: {}",
-      window.report.attempts,
-      no_targets
-          ? "its rows hold no target token"
-          : fmt::format("the gradient is not finite (loss {}); weights and moments are as before",
-                        window.report.loss.mean())));
-  if (skipped_in_a_row_ == kMaxSkippedInARow) {
+  log::warn(fmt::format("attempt {} made no update: {}", report.attempts, why_skipped(report)));
+  end_hopeless_run(report);
+}
+
+std::string Trainer::why_skipped(const engine::StepReport& report) const {
+  if (report.loss.weight == 0) {
+    return "its rows hold no target token";
+  }
+  const std::string scale =
+      config_.model.precision != config::Precision::kFp16 ? ""
+      : report.next_loss_scale == report.loss_scale
+          ? fmt::format("; the loss scale stays at {}", report.loss_scale)
+          : fmt::format("; loss scale {} -> {}", report.loss_scale, report.next_loss_scale);
+  return fmt::format("inf or NaN in {} (loss {}){}; weights and moments are as before",
+                     report.non_finite,
+                     report.loss.mean(),
+                     scale);
+}
+
+void Trainer::end_hopeless_run(const engine::StepReport& report) const {
+  if (report.stuck_at_minimum) {
+    throw Error(ErrorKind::kData,
+                fmt::format("loss scale at minimum {}, {} consecutive skipped attempts; inf or NaN "
+                            "in {}\n  The model does not fit fp16's range, as weights made for "
+                            "bf16 often do not: consider bf16.",
+                            report.loss_scale,
+                            skipped_in_a_row_,
+                            report.non_finite));
+  }
+  if (skipped_in_a_row_ == config_.optimizer.max_skipped) {
     throw Error(
         ErrorKind::kData,
-        fmt::format("{} attempts in a row made no update\n  Lower learning_rate, or look at "
-                    "the rows of the last updates (metrics.jsonl).",
-                    kMaxSkippedInARow));
+        fmt::format(
+            "{} attempts in a row made no update{}\n  Lower learning_rate, look at "
+            "the rows of the last updates (metrics.jsonl), or raise "
+            "--max_skipped_updates.",
+            skipped_in_a_row_,
+            report.non_finite.empty() ? "" : fmt::format("; inf or NaN in {}", report.non_finite)));
   }
 }
 

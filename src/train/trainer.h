@@ -14,6 +14,13 @@
 
 namespace zeroth::train {
 
+// The micro-batch of this rank that needed the most room.
+struct MicroBatchSize {
+  std::int64_t rows = 0;
+  std::int64_t tokens = 0;   // of a row, padding included
+  std::int64_t targets = 0;  // of all rows
+};
+
 struct TrainSummary {
   std::int64_t updates = 0;
   std::int64_t skipped = 0;  // attempts that made no update
@@ -24,6 +31,7 @@ struct TrainSummary {
   double train_loss = 0;  // token-weighted over all updates
   double last_loss = 0;   // of the last update
   std::optional<double> eval_loss;
+  MicroBatchSize largest;
 };
 
 // The loop: batches -> engine -> evaluate -> observe. Everything it is given must outlive it.
@@ -49,8 +57,11 @@ class Trainer {
   };
 
   [[nodiscard]] Window train_window(std::int64_t attempt);
+  void note_size(const models::TokenBatch& batch);
   void observe(const Window& window, std::int64_t attempt);
   void check_progress(const Window& window);
+  [[nodiscard]] std::string why_skipped(const engine::StepReport& report) const;
+  void end_hopeless_run(const engine::StepReport& report) const;
   void evaluate_if_due(std::int64_t attempt);
   void evaluate_now();
   void record(const Json& record);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "config/report.h"
 #include "observe/progress.h"
+#include "train/engine_options.h"
 #include "train/evaluate.h"
 #include "worker/commands.h"
 #include "worker/inputs.h"
@@ -37,7 +38,7 @@ void run_eval(const config::RunConfig& config, const CommPtr& comm) {
   require_same_rows(*comm, "evaluation", dataset);
   comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
-  const auto engine = inference_engine(loaded.model, compute_dtype(config), comm);
+  const auto engine = inference_engine(loaded, train::compute_dtype(config), comm);
   comm->note("evaluation");
   const engine::Loss loss =
       train::evaluate(*engine, dataset, config.batch.eval_rows, inputs.pad_id);

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "observe/progress.h"
+#include "train/engine_options.h"
 #include "train/save_result.h"
 #include "worker/commands.h"
 #include "worker/inputs.h"
@@ -13,9 +14,11 @@ namespace zeroth::worker {
 void run_init_model(const config::RunConfig& config) {
   const formats::ModelConfig model_config = formats::read_model_config(config.model.model_config);
   const models::Model model = models::random_llama(
-      model_config, {.dtype = compute_dtype(config), .trainable = false, .seed = config.seed});
+      model_config,
+      {.dtype = train::compute_dtype(config), .trainable = false, .seed = config.seed});
   remove_results(config.output.output_dir);
-  const auto files = train::save_model(config.output.output_dir, model, compute_dtype(config));
+  const auto files =
+      train::save_model(config.output.output_dir, model, train::compute_dtype(config));
   log::info(fmt::format("a random model of {} parameters (seed {})",
                         observe::grouped(model.num_parameters()),
                         config.seed));

@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "formats/safetensors.h"
+#include "memory/tensor_tally.h"
 #include "shapes/check_weights.h"
+#include "train/engine_options.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
 
@@ -106,12 +108,14 @@ void report_rows(const config::RunConfig& config,
 }
 
 LoadedModel load_model(const config::RunConfig& config, const Inputs& inputs, bool trains) {
+  auto tally = std::make_shared<memory::Tally>();
+  const memory::TensorScope counted(tally, memory::Purpose::kWeights);
   const auto weights =
       std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path);
   shapes::check_weights(shapes::model_shape(inputs.model_config), *weights);
-  LoadedModel loaded{.adapter = adapter_of(config, trains)};
+  LoadedModel loaded{.adapter = adapter_of(config, trains), .tally = std::move(tally)};
   models::ModelOptions options{
-      .dtype = compute_dtype(config), .trainable = trains, .seed = config.seed};
+      .dtype = train::compute_dtype(config), .trainable = trains, .seed = config.seed};
   if (loaded.adapter) {
     options.lora = shapes::LoraSettings{.rank = loaded.adapter->rank,
                                         .alpha = loaded.adapter->alpha,
@@ -131,16 +135,15 @@ LoadedModel load_model(const config::RunConfig& config, const Inputs& inputs, bo
   return loaded;
 }
 
-at::ScalarType compute_dtype(const config::RunConfig& config) {
-  return config.model.precision == config::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
-}
-
-std::unique_ptr<engine::Engine> inference_engine(models::Model& model,
+std::unique_ptr<engine::Engine> inference_engine(LoadedModel& loaded,
                                                  at::ScalarType dtype,
                                                  std::shared_ptr<comm::Communicator> comm) {
   // Nothing is trainable, so the optimizer holds no state and is never asked.
-  return std::make_unique<engine::Engine>(
-      model.units, optim::make_sgd({}), engine::EngineOptions{.dtype = dtype}, std::move(comm));
+  return std::make_unique<engine::Engine>(loaded.model.units,
+                                          optim::make_sgd({}),
+                                          engine::EngineOptions{.dtype = dtype},
+                                          std::move(comm),
+                                          loaded.tally);
 }
 
 }  // namespace zeroth::worker

@@ -32,16 +32,15 @@ void report_rows(const config::RunConfig& config,
 struct LoadedModel {
   models::Model model;
   std::optional<formats::AdapterConfig> adapter;  // what would be saved
+  std::shared_ptr<memory::Tally> tally;           // counts the weights that do not train
 };
 
 [[nodiscard]] LoadedModel load_model(const config::RunConfig& config,
                                      const Inputs& inputs,
                                      bool trains);
 
-[[nodiscard]] at::ScalarType compute_dtype(const config::RunConfig& config);
-
 // An engine that only runs forwards, on each rank of `comm` by itself.
 [[nodiscard]] std::unique_ptr<engine::Engine> inference_engine(
-    models::Model& model, at::ScalarType dtype, std::shared_ptr<comm::Communicator> comm);
+    LoadedModel& loaded, at::ScalarType dtype, std::shared_ptr<comm::Communicator> comm);
 
 }  // namespace zeroth::worker

@@ -7,12 +7,13 @@
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "config/report.h"
-#include "optim/optimizer.h"
 #include "plan/report.h"
+#include "train/engine_options.h"
 #include "train/save_result.h"
 #include "train/trainer.h"
 #include "worker/commands.h"
 #include "worker/inputs.h"
+#include "worker/memory_report.h"
 #include "worker/ranks.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
@@ -35,20 +36,17 @@ inputs::TrainingData load_data(const config::RunConfig& config, const Inputs& in
   return data;
 }
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const config::OptimizerSettings& settings) {
-  if (settings.kind == config::OptimizerKind::kSgd) {
-    return optim::make_sgd({.momentum = settings.momentum, .weight_decay = settings.weight_decay});
-  }
-  return optim::make_adamw({.beta1 = settings.beta1,
-                            .beta2 = settings.beta2,
-                            .epsilon = settings.epsilon,
-                            .weight_decay = settings.weight_decay});
+// Of a full model. DeepSpeed leaves a stage 3 run without gather_16bit to a converter, which makes
+// fp32 weights of it.
+at::ScalarType result_dtype(const config::RunConfig& config) {
+  const bool wide = config.zero.stage == 3 && !config.zero.gather_16bit_on_save.value_or(true);
+  return wide ? at::kFloat : train::compute_dtype(config);
 }
 
 // Better now than after the last update: a result that has no room is refused before the run.
 void require_room(const config::RunConfig& config, const LoadedModel& loaded) {
   const std::int64_t width =
-      loaded.adapter || compute_dtype(config) == at::kFloat ? sizeof(float) : sizeof(float) / 2;
+      loaded.adapter || result_dtype(config) == at::kFloat ? sizeof(float) : sizeof(float) / 2;
   const std::int64_t numbers =
       loaded.adapter ? loaded.model.num_trainable() : loaded.model.num_parameters();
   const std::int64_t needed = numbers * width;
@@ -72,7 +70,7 @@ std::vector<fs::path> save(const config::RunConfig& config,
   const fs::path folder = config.output.output_dir;
   std::vector<fs::path> files =
       loaded.adapter ? train::save_adapter(folder, loaded.model, engine, *loaded.adapter)
-                     : train::save_model(folder, loaded.model, engine, compute_dtype(config));
+                     : train::save_model(folder, loaded.model, engine, result_dtype(config));
   if (engine.comm().rank() != 0) {
     return {};
   }
@@ -131,17 +129,11 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
     write_file_atomically(fs::path(config.output.output_dir) / "effective_config.json",
                           config::effective_config(config).dump(2) + "\n");
   }
-  engine::Engine engine(
-      loaded.model.units,
-      make_optimizer(config.optimizer),
-      {.zero_stage = static_cast<int>(config.zero.stage),
-       .tuning = {.reduce_bucket_elements = config.zero.reduce_bucket_elements},
-       .dtype = compute_dtype(config),
-       .accumulation_steps = config.batch.accumulation,
-       .max_grad_norm = config.optimizer.max_grad_norm,
-       .schedule = plan.schedule,
-       .seed = config.seed},
-      comm);
+  engine::Engine engine(loaded.model.units,
+                        train::make_optimizer(config.optimizer),
+                        train::engine_options(config, plan.schedule),
+                        comm,
+                        loaded.tally);
   const data::Dataset* validation = data.validation ? &*data.validation : nullptr;
   const train::TrainSummary summary =
       train::Trainer(config, plan, engine, data.train, validation, inputs.pad_id).run();
@@ -149,6 +141,7 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   const std::vector<fs::path> files = save(config, loaded, engine);
   comm->barrier("end of the save");  // the result is there, and every rank knows
   if (comm->rank() == 0) {
+    log::info(memory_report(config, inputs.model_config, engine.tally(), summary.largest));
     log::info(finish_table(config, summary, files));
     print_summary(config, summary);
   }

@@ -74,6 +74,7 @@ void UnitGradients::take_slot() {
 
 void UnitGradients::submit(bool last_of_window) {
   got_.assign(got_.size(), false);
+  last_of_window_ = last_of_window;
   const bool alone = shared_.comm().size() == 1;
   if (!keeps_shard() && (!last_of_window || alone)) {
     return;
@@ -156,6 +157,21 @@ void UnitGradients::wait() {
     shared_.travelling().give(std::move(slot_));
     slot_ = nullptr;
   }
+  if (last_of_window_) {
+    start_gathering();
+  }
+}
+
+// At stage 0 every rank needs every sum.
+void UnitGradients::start_gathering() {
+  if (shared_.options().policy.shard_optimizer || shared_.comm().size() == 1) {
+    return;
+  }
+  const std::size_t bytes = as_size(own().size() * width_of(shared_.options().grad_accum));
+  const std::byte* const sums =
+      keeps_shard() ? shard_.data()
+                    : local_.data() + own().begin * width_of(shared_.options().grad_accum);
+  gathering_ = shared_.comm().all_gather("sums of " + unit_name_, {sums, bytes}, local_.get());
 }
 
 void UnitGradients::add_scratch() {
@@ -199,12 +215,7 @@ void UnitGradients::spread_sums() {
 
 void UnitGradients::finish() {
   wait();
-  if (shared_.options().policy.shard_optimizer || shared_.comm().size() == 1) {
-    return;
-  }
-  const std::size_t bytes = as_size(own().size() * width_of(shared_.options().grad_accum));
-  const std::byte* const sums = keeps_shard() ? shard_.data() : stored_at(own().begin);
-  shared_.comm().all_gather("sums of " + unit_name_, {sums, bytes}, local_.get()).wait();
+  gathering_.wait();
 }
 
 void UnitGradients::clear() {
@@ -267,7 +278,7 @@ double UnitGradients::sum_of_squares(Range part) const {
 }
 
 at::Tensor UnitGradients::gather() {
-  wait();
+  finish();
   comm::Communicator& comm = shared_.comm();
   at::Tensor sums = at::empty({layout_.padded_numel()}, at::kFloat);
   if (!keeps_shard() && !reduced_) {  // each rank has its own
@@ -290,23 +301,24 @@ at::Tensor UnitGradients::gather() {
 }
 
 void UnitGradients::overwrite(Range part, const at::Tensor& values) {
-  wait();
-  const bool local_sums = !keeps_shard() && !reduced_;
-  const Range here = keeps_shard() ? shard::intersect(part, own()) : part;
-  if (here.size() == 0) {
+  finish();
+  const NumberType type = shared_.options().grad_accum;
+  const auto write = [&](std::byte* base, Range held) {
+    const Range here = shard::intersect(part, held);
+    if (here.size() > 0) {
+      flat_view(base + (here.begin - held.begin) * width_of(type), here.size(), scalar_type(type))
+          .copy_(values.narrow(0, here.begin - part.begin, here.size()));
+    }
+  };
+  if (keeps_shard()) {
+    write(shard_.data(), own());
+  }
+  if (local_.empty()) {
     return;
   }
-  const at::ScalarType type = scalar_type(shared_.options().grad_accum);
-  at::Tensor place = keeps_shard()
-                         ? flat_view(shard_.data() + (here.begin - own().begin) *
-                                                         width_of(shared_.options().grad_accum),
-                                     here.size(),
-                                     type)
-                         : stored(here);
-  if (local_sums && shared_.comm().rank() != 0) {
-    place.zero_();  // what the ranks hold is added up later
-  } else {
-    place.copy_(values.narrow(0, here.begin - part.begin, here.size()));
+  write(local_.data(), {0, layout_.padded_numel()});
+  if (!keeps_shard() && !reduced_ && shared_.comm().rank() != 0) {
+    stored(part).zero_();  // what the ranks hold is added up later
   }
 }
 

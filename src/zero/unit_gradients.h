@@ -60,6 +60,7 @@ class UnitGradients {
   void start_reductions();
   void reduce_bucket(shard::Range bucket);
   void spread_sums();
+  void start_gathering();
   [[nodiscard]] std::span<float> sums_target() noexcept;
   [[nodiscard]] bool adds_directly() const noexcept;
   void add_scratch();
@@ -80,6 +81,8 @@ class UnitGradients {
   std::vector<at::Tensor> views_;
   std::vector<bool> got_;
   std::vector<comm::InFlight> reductions_;
+  bool last_of_window_ = false;  // what submit() was told
+  comm::InFlight gathering_;     // stage 0: the other ranks' sums
   bool reduced_ = false;  // local_ holds sums over ranks in own(), or in all at stage 0
 };
 
