@@ -68,8 +68,8 @@ struct MemoryPlan {
 MemoryPlan memory_plan(config::Resolution& resolution) {
   try {
     if (const auto model = shape_of_model(resolution)) {
-      return {.line = plan::memory_line(resolution.config, *model),
-              .json = plan::memory_json(resolution.config, *model)};
+      const plan::PlanInput input = plan::input_of(resolution.config, *model);
+      return {.line = plan::memory_line(input), .json = plan::memory_json(input)};
     }
   } catch (const Error& error) {
     const std::string what = error.what();

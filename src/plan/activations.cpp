@@ -59,15 +59,17 @@ Peak training_peak(const PlanInput& input, const ModelSize& size) {
 Peak evaluation_peak(const PlanInput& input) {
   const Work work = work_of(input, input.eval_rows);
   const formats::ModelConfig& model = input.model;
+  const auto numbers = [&](std::int64_t count) { return Bytes(work.bytes) * count; };
+  const std::int64_t hidden = model.hidden_size;
   const std::int64_t projected =
       (model.num_attention_heads + 2 * model.num_key_value_heads) * model.head_dim;
-  // Scores, their softmax and its rounded copy, beside the block's input and both layouts of q, k
-  // and v; or the four values of the MLP beside input, sum and norm.
+  const std::int64_t scores = model.num_attention_heads * work.tokens;
+  // Besides a unit's input. Attention: scores, their softmax and its rounded copy, beside sum and
+  // norm and two layouts of q, k and v. MLP: its four values beside sum and norm.
   const Bytes attention =
-      Bytes(work.is_narrow() ? 10 : 8) * model.num_attention_heads * work.tokens +
-      Bytes(work.bytes) * (2 * model.hidden_size + 2 * projected);
-  const Bytes mlp = Bytes(work.bytes) * (3 * model.hidden_size + 4 * model.intermediate_size);
-  return peak_of(Bytes(),
+      Bytes(work.is_narrow() ? 10 : 8) * scores + numbers(2 * hidden + 2 * projected);
+  const Bytes mlp = numbers(2 * hidden + 4 * model.intermediate_size);
+  return peak_of(numbers(hidden) * work.all_tokens(),
                  std::max(attention, mlp) * work.all_tokens(),
                  head_memory(model, /*weights_train=*/false, work));
 }

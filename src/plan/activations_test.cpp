@@ -139,12 +139,26 @@ TEST(Activations, MoreRowsNeverNeedLess) {
   }
 }
 
-// Twice the rows, and longer ones, but nothing is saved for a backward.
 TEST(Activations, EvaluationSavesNothing) {
   PlanInput input = input_for({.layers = 16, .vocabulary = 64});
-  input.eval_rows = 2;
+  input.eval_rows = 2;  // twice the rows
   const Bytes training = training_peak(input, size_of(input)).total();
   EXPECT_LT(evaluation_peak(input).total() * 4, training);
+}
+
+// Around Engine::evaluate, as above.
+TEST(Activations, EvaluationHoldsWhatWasMeasured) {
+  const auto expect = [](const TestShape& shape, bool bf16, std::int64_t tokens, double bytes) {
+    PlanInput input = input_for(shape);
+    input.compute_bytes = bf16 ? 2 : 4;
+    input.row_tokens = tokens;
+    input.eval_rows = 2;
+    EXPECT_NEAR(static_cast<double>(evaluation_peak(input).total().count()) / bytes, 1, 0.05);
+  };
+  expect({}, false, 128, 4'950'992);
+  expect({}, true, 128, 5'599'184);
+  expect({.vocabulary = 512}, false, 256, 12'058'624);
+  expect({.vocabulary = 512}, true, 256, 12'058'624);
 }
 
 TEST(Activations, AnEndlessRowFitsNowhereInsteadOfWrapping) {

@@ -21,6 +21,7 @@ constexpr std::int64_t kMostRanksPerNode = 8;
 constexpr auto kOptimizerPlace = "zero_optimization.offload_optimizer.device";
 constexpr auto kParameterPlace = "zero_optimization.offload_param.device";
 constexpr auto kGradientType = "data_types.grad_accum_dtype";
+constexpr auto kCadence = "reduce_every_micro_step";
 constexpr auto kRecompute = "gradient_checkpointing";
 constexpr std::array kPlannedFor{
     "fp16", "optim", kRecompute, kGradientType, kOptimizerPlace, kParameterPlace};
@@ -73,12 +74,18 @@ Place place_of(const Json& device) {
   return device == "cpu" ? Place::kHost : device == "nvme" ? Place::kFiles : Place::kDevice;
 }
 
+// Where nobody says how often gradients are reduced, the stage does.
+std::optional<bool> given_cadence(const RunConfig& config) {
+  const config::Declaration* key = config::find_declaration(kCadence);
+  const auto said = [&](const auto& setting) { return key != nullptr && setting.key == key->name; };
+  const auto found = std::find_if(config.settings.begin(), config.settings.end(), said);
+  const bool given = found != config.settings.end() && found->given && found->value.is_boolean();
+  return given ? std::optional(found->value.get<bool>()) : std::nullopt;
+}
+
 void fill_sharding(const RunConfig& config, PlanInput& input) {
   input.stage = static_cast<int>(config.zero.stage);
-  const Json cadence = asked(config, "reduce_every_micro_step");
-  if (cadence.is_boolean()) {
-    input.reduce_every_micro_step = cadence.get<bool>();
-  }
+  input.reduce_every_micro_step = given_cadence(config);
   input.offload = {.optimizer = place_of(asked(config, kOptimizerPlace)),
                    .parameters = place_of(asked(config, kParameterPlace))};
   input.gradient_checkpointing = asked(config, kRecompute) == true;

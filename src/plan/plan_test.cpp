@@ -224,6 +224,18 @@ TEST(Report, TheParts) {
   EXPECT_EQ(json["table"].size(), 16U);
 }
 
+TEST(Report, TheLineOfTheStartTableNamesWhatIsNotNothing) {
+  const std::string line = memory_line(story());
+  EXPECT_TRUE(
+      line.starts_with("memory plan: 36.08 GiB per rank at the most, with rows of 2048 "
+                       "tokens: weights 15.00 GiB, gradients 80.00 MiB, master"))
+      << line;
+  EXPECT_EQ(line.find("gather_window"), std::string::npos) << line;
+  const Json json = memory_json(story());
+  EXPECT_EQ(json["total"],
+            make_plan(story(), device(80 * kGi)).chosen.needs.device.total().count());
+}
+
 TEST(Report, WhatTheEndsOfARunNeedBesidesIsSaid) {
   const Plan plan = make_plan(a_trillion(16384), device(80 * kGi));
   const auto said = [](const std::vector<std::string>& notes, const std::string& start) {

@@ -166,8 +166,7 @@ std::vector<std::string> notes_of(const Plan& plan) {
   return notes;
 }
 
-std::string memory_line(const config::RunConfig& config, const formats::ModelConfig& model) {
-  const PlanInput input = input_of(config, model);
+std::string memory_line(const PlanInput& input) {
   const DeviceBytes bytes = needs_of(input, size_of(input)).device;
   std::vector<std::string> parts;
   for (const auto& [name, count] : by_purpose(bytes)) {
@@ -181,8 +180,7 @@ std::string memory_line(const config::RunConfig& config, const formats::ModelCon
                      join(parts, ", "));
 }
 
-Json memory_json(const config::RunConfig& config, const formats::ModelConfig& model) {
-  const PlanInput input = input_of(config, model);
+Json memory_json(const PlanInput& input) {
   const DeviceBytes bytes = needs_of(input, size_of(input)).device;
   return {{"bytes_per_rank", purposes_json(bytes)}, {"total", bytes.total().count()}};
 }

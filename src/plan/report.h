@@ -20,9 +20,8 @@ namespace zeroth::plan {
 
 // What one rank of a run needs, without any choice: for the start table.
 // "memory plan: 1.20 GiB per rank at the most, with rows of 2048 tokens: weights ..."
-[[nodiscard]] std::string memory_line(const config::RunConfig& config,
-                                      const formats::ModelConfig& model);
+[[nodiscard]] std::string memory_line(const PlanInput& input);
 // {"bytes_per_rank": {...}, "total": N}
-[[nodiscard]] Json memory_json(const config::RunConfig& config, const formats::ModelConfig& model);
+[[nodiscard]] Json memory_json(const PlanInput& input);
 
 }  // namespace zeroth::plan

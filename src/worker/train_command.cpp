@@ -43,6 +43,26 @@ at::ScalarType result_dtype(const config::RunConfig& config) {
   return wide ? at::kFloat : train::compute_dtype(config);
 }
 
+// With rows as long as the longest that there is, which is known by now.
+std::string memory_line(const config::RunConfig& config,
+                        const Inputs& inputs,
+                        const inputs::TrainingData& data) {
+  plan::PlanInput input = plan::input_of(config, inputs.model_config);
+  input.row_tokens = 1;
+  const auto take_rows = [&input](const data::Dataset& dataset) {
+    for (const data::Example& example : dataset.examples) {
+      const auto tokens = static_cast<std::int64_t>(example.input_ids.size());
+      input.row_tokens = std::max(input.row_tokens, tokens);
+      input.row_targets = std::max(input.row_targets, example.num_targets());
+    }
+  };
+  take_rows(data.train);
+  if (data.validation) {
+    take_rows(*data.validation);
+  }
+  return plan::memory_line(input);
+}
+
 // Better now than after the last update: a result that has no room is refused before the run.
 void require_room(const config::RunConfig& config, const LoadedModel& loaded) {
   const std::int64_t width =
@@ -117,7 +137,7 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   if (loaded.adapter) {
     log::info(lora_line(loaded.model));
   }
-  log::info(plan::memory_line(config, inputs.model_config));
+  log::info(memory_line(config, inputs, data));
   const auto rows = static_cast<std::int64_t>(data.train.examples.size());
   const train::TrainPlan plan = train::make_plan(config, rows);
   log::info(plan_lines(config, plan));
