@@ -44,6 +44,20 @@ TEST(Proposal, KeepsTheGlobalBatchWhereOnlyAPartOfTheMicroBatchFits) {
   EXPECT_LE(fewer->needed, Bytes(23 * kGi));
 }
 
+// Two rows would fit, but three do not divide into twos.
+TEST(Proposal, NeverChangesTheGlobalBatchToFillTheMemory) {
+  PlanInput three = input();
+  three.stage = 3;
+  three.micro_batch_rows = 2;
+  const Bytes of_two_rows = needs_of(three, size_of(three)).device.total();
+  three.micro_batch_rows = 3;
+  three.accumulation = 1;
+  const Plan plan = make_plan(three, {.device = of_two_rows, .host = std::nullopt});
+  EXPECT_EQ(plan.chosen.largest_micro_batch, 2);
+  EXPECT_EQ(least_that_fits(plan)->micro_batch_rows, 1);
+  EXPECT_EQ(least_that_fits(plan)->accumulation, 3);
+}
+
 TEST(Proposal, IsNoneWhereNothingFits) {
   const Plan plan = plan_with(5);
   EXPECT_FALSE(least_that_fits(plan).has_value());
