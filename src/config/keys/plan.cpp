@@ -21,7 +21,9 @@ Declarations plan_keys() {
       {.name = "host_memory",
        .section = kSection,
        .commands = kPlanOnly,
-       .help = "memory of one host, for what is offloaded; without it there is enough",
+       .help =
+           "memory of one host: what is offloaded must fit there, and without device_memory the "
+           "ranks share it",
        .field = field(&RunConfig::plan, &PlanSettings::host_memory)},
       {.name = "ranks_per_node",
        .aliases = {"gpus_per_node"},
