@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -211,15 +212,37 @@ int weight_of(Outcome outcome) {
   return 0;
 }
 
+// One of the keys that the written word stands for.
+bool is_part(const Values& values, const std::string& key) {
+  return values.given(key) &&
+         find_declaration(values.setting(key).spelled) != find_declaration(key);
+}
+
+bool is_a_switch_left_alone(const Values& values, const std::string& key) {
+  const Declaration& declaration = *find_declaration(key);
+  return declaration.type == ValueType::kBoolean && values.is(key, declaration.default_value) &&
+         values.setting(key).overrides.empty();
+}
+
 // "mixed_precision bf16" says fp16 false too. Where another part of such a word acts, this one
 // needs no line of its own.
 void drop_silent_parts(const Values& values, const Gathered& gathered, RunConfig& config) {
   std::erase_if(config.without_effect, [&](const IdleSetting& idle) {
-    const Setting& setting = values.setting(idle.key);
-    const bool part =
-        values.given(idle.key) && find_declaration(setting.spelled) != find_declaration(idle.key);
-    return part && gathered.account[setting.entry].outcome != Outcome::kWithoutEffect;
+    return is_part(values, idle.key) &&
+           gathered.account[values.setting(idle.key).entry].outcome != Outcome::kWithoutEffect;
   });
+  std::set<std::size_t> telling;
+  for (const SettingInForce& setting : config.settings) {
+    if (is_part(values, setting.key) && !is_a_switch_left_alone(values, setting.key)) {
+      telling.insert(values.setting(setting.key).entry);
+    }
+  }
+  for (SettingInForce& setting : config.settings) {
+    if (is_part(values, setting.key) && is_a_switch_left_alone(values, setting.key) &&
+        telling.contains(values.setting(setting.key).entry)) {
+      setting.in_table = false;
+    }
+  }
 }
 
 }  // namespace

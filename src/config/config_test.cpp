@@ -176,7 +176,7 @@ TEST(Resolve, AnOptionGivenTwiceMustSayTheSame) {
 }
 
 TEST(Resolve, RefusesByNameWhatIsNotBuilt) {
-  EXPECT_TRUE(has(train_error({"--fp16"}), "--fp16 true: not supported yet"));
+  EXPECT_TRUE(has(train_error({"--plot_loss"}), "--plot_loss true: not supported yet"));
   EXPECT_TRUE(has(train_error({"--save_steps", "100"}), "--save_steps 100: not supported yet"));
   EXPECT_TRUE(has(error_of(Command::kTokenize, {"--model_name_or_path", "m", "--messages"}),
                   "chat templates"));
@@ -189,12 +189,13 @@ TEST(Resolve, ValuesThatAskForNothingAreListedNotRefused) {
                                   "500",
                                   "--report_to",
                                   "none",
-                                  "--fp16",
+                                  "--plot_loss",
                                   "false",
                                   "--do_train"});
   EXPECT_EQ(why_without_effect(config, "save_strategy"), "this is how it is anyway");
   EXPECT_EQ(why_without_effect(config, "save_steps"), "save_strategy is no");
   EXPECT_EQ(why_without_effect(config, "report_to"), "this is how it is anyway");
+  EXPECT_EQ(why_without_effect(config, "plot_loss"), "this is how it is anyway");
   EXPECT_EQ(why_without_effect(config, "do_train"), "the command says it already");
 }
 
@@ -225,7 +226,18 @@ TEST(Resolve, AlphaFollowsTheRankUnlessGiven) {
 
 TEST(Resolve, MomentumMayComeInOptimizerArguments) {
   EXPECT_EQ(train({"--optim", "sgd", "--optim_args", "momentum=0.9"}).optimizer.momentum, 0.9);
-  EXPECT_TRUE(has(train_error({"--optim_args", "nesterov=true"}), "takes momentum=VALUE"));
+  const OptimizerSettings both =
+      train({"--optim", "sgd", "--optim_args", "momentum=0.9, nesterov=true"}).optimizer;
+  EXPECT_EQ(both.momentum, 0.9);
+  EXPECT_TRUE(both.nesterov);
+  EXPECT_EQ(train({"--optim", "adagrad", "--optim_args", "lr_decay=0.5"}).optimizer.lr_decay, 0.5);
+  for (const char* wrong : {"beta=1", "momentum", "momentum=0.9=1"}) {
+    EXPECT_TRUE(has(train_error({"--optim", "sgd", "--optim_args", wrong}),
+                    "with a value, such as momentum=0.9, not \"" + std::string(wrong)))
+        << wrong;
+  }
+  EXPECT_TRUE(has(train_error({"--optim", "sgd", "--optim_args", "momentum=1.5"}),
+                  "momentum must be at least 0 and below 1"));
 }
 
 TEST(Resolve, OneSourceOfEvaluationRows) {

@@ -44,7 +44,12 @@ struct Names<TrainStage> {
 
 template <>
 struct Names<OptimizerKind> {
-  static constexpr std::array kNames{"adamw_torch", "sgd"};
+  static constexpr std::array kNames{"adamw_torch", "adam_l2", "sgd", "lion", "adagrad", "lamb"};
+};
+
+template <>
+struct Names<NumberType> {
+  static constexpr std::array kNames{"fp32", "bf16", "fp16"};
 };
 
 // In the order of arithmetic::ScheduleKind; a test compares them with arithmetic::name_of.

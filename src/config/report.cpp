@@ -1,5 +1,6 @@
 #include "config/report.h"
 
+#include <string_view>
 #include <vector>
 
 #include "arithmetic/checked.h"
@@ -12,12 +13,16 @@
 namespace zeroth::config {
 namespace {
 
+std::string_view last_word(std::string_view path) {
+  return path.substr(path.rfind('.') + 1);
+}
+
 std::string source_of(const SettingInForce& setting) {
   // A file has the key by another name than the table.
   const std::string& spelled = setting.spelled;
   const bool in_file = setting.given && setting.source.find(':') != std::string::npos;
   const bool other_name =
-      in_file && !spelled.empty() && spelled.substr(spelled.rfind('.') + 1) != setting.key;
+      in_file && !spelled.empty() && last_word(spelled) != last_word(setting.key);
   std::string text = other_name ? setting.source + " " + spelled : setting.source;
   if (!setting.auto_in.empty()) {
     text = setting.given ? fmt::format("{}; auto in {}", text, setting.auto_in)

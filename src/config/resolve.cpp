@@ -7,6 +7,7 @@
 #include "config/batch_rules.h"
 #include "config/classify.h"
 #include "config/command_line.h"
+#include "config/engine_rules.h"
 #include "config/expectations.h"
 #include "config/merge.h"
 #include "config/placement.h"
@@ -119,6 +120,7 @@ Resolution resolve_all(Command command,
   const Placement place = placement_of(environment, problems);
   place_ranks(command, place, values);
   fill_from_model(values);
+  choose_adam(values);
   apply_rules(values);
   RunConfig& config = result.config;
   config.command = values.command();
@@ -132,6 +134,8 @@ Resolution resolve_all(Command command,
   config.notices.insert(config.notices.end(), gathered.notices.begin(), gathered.notices.end());
   if (config.command == Command::kTrain) {
     check_schedule(values, config, problems);
+    const std::vector<std::string> notices = engine_notices(values);
+    config.notices.insert(config.notices.end(), notices.begin(), notices.end());
   }
   check_expectations(values, config, problems);
   finish(values, place, config);

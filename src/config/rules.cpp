@@ -1,18 +1,13 @@
 #include "config/rules.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "config/engine_rules.h"
 #include "config/placement.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
 namespace {
-
-bool is_on(const Values& values, const std::string& key) {
-  return values.is(key, true);
-}
 
 bool in_run_family(const Values& values) {
   return (bit(values.command()) & kRunFamily) != 0;
@@ -24,14 +19,6 @@ void check_required(const Values& values, Problems& problems) {
       problems.add(
           ProblemKind::kMissing, key.name, fmt::format("--{} is required: {}", key.name, key.help));
     }
-  }
-}
-
-void check_precision(const Values& values, Problems& problems) {
-  if (is_on(values, "bf16") && is_on(values, "fp16")) {
-    problems.add(ProblemKind::kConflict,
-                 "bf16",
-                 "--bf16 and --fp16 are both on: a run computes in one of them");
   }
 }
 
@@ -101,15 +88,6 @@ void check_lengths(const Values& values, Problems& problems) {
   }
 }
 
-// "zero_optimization.stage 2 (ds.json:3)"
-std::string with_source(const Values& values, const std::string& key) {
-  const Setting& setting = values.setting(key);
-  return setting.spelled.empty()
-             ? fmt::format("{} {} ({})", key, shown(setting.value), setting.source.text)
-             : fmt::format(
-                   "{} {} ({})", setting.spelled, shown(setting.written), setting.source.text);
-}
-
 bool is_above(const Values& values, const std::string& key, std::int64_t bound) {
   return values[key].is_number_integer() && values[key].get<std::int64_t>() > bound;
 }
@@ -122,10 +100,10 @@ void check_axes(const Values& values, Problems& problems) {
     problems.add({.kind = ProblemKind::kConflict,
                   .key = "zero_stage",
                   .message = fmt::format("{} needs zero stage {} (got {}): {}",
-                                         with_source(values, axis),
+                                         spelled_with_source(values, axis),
                                          stages,
                                          shown(values["zero_stage"]),
-                                         with_source(values, "zero_stage")),
+                                         spelled_with_source(values, "zero_stage")),
                   .sources = {values.source(axis).text, values.source("zero_stage").text}});
   };
   if (is_above(values, "pipeline.stages", 1) && is_above(values, "zero_stage", 1)) {
@@ -133,23 +111,6 @@ void check_axes(const Values& values, Problems& problems) {
   }
   if (is_above(values, "tensor_parallel.autotp_size", 1) && is_above(values, "zero_stage", 2)) {
     refuse("tensor_parallel.autotp_size", "0, 1 or 2");
-  }
-}
-
-// Offloaded state is updated where it rests, by the processor.
-void check_offloaded_optimizer(const Values& values, Problems& problems) {
-  constexpr auto kDevice = "zero_optimization.offload_optimizer.device";
-  constexpr std::array kOnTheHost{"adamw_torch", "sgd", "adagrad", "lion"};
-  const bool works =
-      std::find(kOnTheHost.begin(), kOnTheHost.end(), values["optim"]) != kOnTheHost.end();
-  if (!values.is(kDevice, "none") && !works) {
-    problems.add({.kind = ProblemKind::kConflict,
-                  .key = "optim",
-                  .message = fmt::format("{} with {}: state that is offloaded is updated by the "
-                                         "processor, which does AdamW, Adam, SGD, Adagrad and Lion",
-                                         with_source(values, "optim"),
-                                         with_source(values, kDevice)),
-                  .sources = {values.source("optim").text, values.source(kDevice).text}});
   }
 }
 
@@ -173,6 +134,14 @@ void check_ranks(const Values& values, const Placement& place, Problems& problem
 }
 
 }  // namespace
+
+std::string spelled_with_source(const Values& values, const std::string& key) {
+  const Setting& setting = values.setting(key);
+  return setting.spelled.empty()
+             ? fmt::format("{} {} ({})", key, shown(setting.value), setting.source.text)
+             : fmt::format(
+                   "{} {} ({})", setting.spelled, shown(setting.written), setting.source.text);
+}
 
 const std::vector<std::string>& launch_variables() {
   static const std::vector<std::string> names{"WORLD_SIZE",
@@ -199,12 +168,11 @@ void check_rules(const Values& values,
   if (!in_run_family(values)) {
     return;
   }
-  check_precision(values, problems);
   check_rows(values, problems);
   check_adapter(values, problems);
   check_lengths(values, problems);
   check_axes(values, problems);
-  check_offloaded_optimizer(values, problems);
+  check_engine(values, problems);
   if (!only_check || !values.given("world_size")) {
     check_ranks(values, place, problems);
   }

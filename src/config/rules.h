@@ -17,6 +17,9 @@ struct Placement;
 // may leave out what a run requires.
 void check_rules(const Values& values, const Placement& place, bool only_check, Problems& problems);
 
+// A value as its source spells it: "zero_optimization.stage 2 (ds.json:3)".
+[[nodiscard]] std::string spelled_with_source(const Values& values, const std::string& key);
+
 // The launchers' variables that tell how many ranks there are.
 [[nodiscard]] const std::vector<std::string>& launch_variables();
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "arithmetic/loss_scale.h"
 #include "arithmetic/schedule.h"
 #include "base/json.h"
 
@@ -26,8 +27,10 @@ enum class Command {
 };
 enum class FinetuningType { kFull, kLora };
 enum class TrainStage { kPretrain, kSupervised };
-enum class Precision { kFp32, kBf16 };
-enum class OptimizerKind { kAdamW, kSgd };
+enum class Precision { kFp32, kBf16, kFp16 };
+enum class NumberType { kFp32, kBf16, kFp16 };
+// kAdam adds the weight decay to the gradient.
+enum class OptimizerKind { kAdamW, kAdam, kSgd, kLion, kAdagrad, kLamb };
 using arithmetic::ScheduleKind;
 enum class Cadence { kNo, kSteps, kEpoch };
 
@@ -36,6 +39,8 @@ struct ModelSettings {
   std::string model_config;          // init-model: a config.json
   std::string adapter_name_or_path;  // empty: none
   Precision precision = Precision::kFp32;
+  arithmetic::LossScaleOptions loss_scale;  // fp16
+  bool check_grad_overflow = true;          // bf16; false: such an update is applied all the same
 
   bool operator==(const ModelSettings&) const = default;
 };
@@ -46,6 +51,7 @@ struct FinetuneSettings {
   double lora_alpha = 16;  // 2 * rank unless given
   double lora_dropout = 0;
   std::vector<std::string> lora_targets{"all"};
+  bool gradient_checkpointing = false;  // recompute a unit's activations in its backward
 
   bool operator==(const FinetuneSettings&) const = default;
 };
@@ -95,6 +101,22 @@ struct LaunchSettings {
 struct ZeroSettings {
   std::int64_t stage = 0;
   std::int64_t reduce_bucket_elements = 500'000'000;
+  std::int64_t allgather_bucket_elements = 500'000'000;  // even; stages 1 and 2
+  bool overlap_comm = true;
+  bool reduce_scatter = true;                     // stages 1 and 2; false: all ranks make all sums
+  std::optional<std::int64_t> prefetch_elements;  // stage 3; not set: the next unit, 0: nothing
+  // Stage 3: units of at most so many trainable elements stay gathered between updates.
+  std::int64_t persistence_elements = 0;
+  std::int64_t max_live_elements = 1'000'000'000;  // stage 3: gathered at one time
+  std::int64_t sub_group_elements =
+      1'000'000'000;  // of one piece of the optimizer's work; 0: a unit's
+  // Stage 3, 16-bit full training: false writes the result in fp32 from the master weights.
+  std::optional<bool> gather_16bit_on_save;
+  bool ignore_unused_parameters = true;
+  NumberType communication = NumberType::kFp32;  // in which gradients travel between ranks
+  NumberType grad_accum = NumberType::kFp32;     // in which micro-steps are added up
+  // Not set: stages 2 and 3 do, 0 and 1 reduce once an update.
+  std::optional<bool> reduce_every_micro_step;
 
   bool operator==(const ZeroSettings&) const = default;
 };
@@ -106,8 +128,15 @@ struct OptimizerSettings {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double momentum = 0;       // SGD
-  double max_grad_norm = 1;  // 0: no clipping
+  double momentum = 0;          // SGD
+  double dampening = 0;         // SGD
+  bool nesterov = false;        // SGD
+  bool bias_correction = true;  // AdamW, Adam, LAMB
+  double lr_decay = 0;          // Adagrad
+  double min_coeff = 0.01;      // LAMB: bounds of the factor of a parameter
+  double max_coeff = 10;
+  double max_grad_norm = 1;       // 0: no clipping
+  std::int64_t max_skipped = 20;  // so many skipped attempts in a row end the run
 
   bool operator==(const OptimizerSettings&) const = default;
 };

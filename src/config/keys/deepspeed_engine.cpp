@@ -70,35 +70,24 @@ std::optional<std::string> only_when_recomputing(const Values& values) {
   if (values.is("gradient_checkpointing", true)) {
     return std::nullopt;
   }
-  return "activation_checkpointing is given but gradient checkpointing is off; pass "
-         "--gradient_checkpointing";
-}
-
-std::optional<std::string> only_with_tensor_ranks(const Values& values) {
-  const Json& size = values["tensor_parallel.autotp_size"];
-  if (size == 0 || size == 1) {
-    return "no tensor-parallel ranks are there to split them over";
-  }
-  return std::nullopt;
+  return "activation_checkpointing is given but gradient checkpointing is off, and the block alone "
+         "switches nothing on, in DeepSpeed neither; pass --gradient_checkpointing";
 }
 
 Declarations recomputing_keys() {
-  constexpr auto kToCome = "activations are not recomputed yet";
   return {
-      planned(key("activation_checkpointing.partition_activations",
-                  flag(false),
-                  "split kept activations over tensor-parallel ranks"),
-              {false},
-              kToCome,
-              [](const Values& values) {
-                const auto why = only_when_recomputing(values);
-                return why ? why : only_with_tensor_ranks(values);
-              }),
-      harmless(key("activation_checkpointing.cpu_checkpointing",
+      harmless(key("activation_checkpointing.partition_activations",
                    flag(false),
-                   "keep the activations between recomputed parts in host memory"),
-               "activations are in host memory already",
+                   "split kept activations over tensor-parallel ranks"),
+               "units are recomputed one by one from their inputs, and each rank's are of rows of "
+               "its own: no two ranks keep the same",
                only_when_recomputing),
+      planned(key("activation_checkpointing.cpu_checkpointing",
+                  flag(false),
+                  "keep the activations between recomputed parts in host memory"),
+              {false},
+              "a unit's input stays where it was computed",
+              only_when_recomputing),
       harmless(key("activation_checkpointing.contiguous_memory_optimization",
                    flag(false),
                    "keep activations in one buffer, so that memory does not fragment"),
@@ -109,18 +98,17 @@ Declarations recomputing_keys() {
                    "wait for the device at each border of recomputed parts"),
                "the CPU computes in order: there is no stream to wait for",
                only_when_recomputing),
-      planned(key("activation_checkpointing.number_checkpoints",
-                  whole(kAtLeastOne),
-                  "parts of the model that are recomputed"),
-              {},
-              kToCome,
-              only_when_recomputing),
-      planned(key("activation_checkpointing.profile",
-                  flag(false),
-                  "report the time of each recomputed part"),
-              {false},
-              kToCome,
-              only_when_recomputing),
+      harmless(
+          key("activation_checkpointing.number_checkpoints",
+              whole(kAtLeastOne),
+              "parts of the model that are recomputed, to size DeepSpeed's one buffer for them"),
+          "each unit is one part, and its input is kept without a buffer to size",
+          only_when_recomputing),
+      harmless(key("activation_checkpointing.profile",
+                   flag(false),
+                   "report the time of each recomputed part"),
+               "metrics.jsonl has the seconds of whole updates: no part is timed apart",
+               only_when_recomputing),
   };
 }
 

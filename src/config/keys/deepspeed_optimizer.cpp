@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <cctype>
-
 #include "config/keys/deepspeed.h"
 
 namespace zeroth::config::deepspeed {
@@ -9,59 +6,10 @@ namespace {
 constexpr auto kNoCompression = "optimizers with compressed gradients are refused";
 constexpr auto kNoMuon = "Muon is refused";
 
-// The optimizer that was asked for, built or not, in lower case.
-bool optimizer_is(const Values& values, std::string_view name) {
-  const Json& value = values["optim"];
-  if (!value.is_string()) {
-    return false;
-  }
-  std::string word = value.get<std::string>();
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  return word == name;
-}
-
-std::optional<std::string> only_with_adamw(const Values& values) {
-  return optimizer_is(values, "adamw_torch") ? std::nullopt
-                                             : std::optional<std::string>("optim is not AdamW");
-}
-
-std::optional<std::string> only_with_sgd(const Values& values) {
-  return optimizer_is(values, "sgd") ? std::nullopt
-                                     : std::optional<std::string>("optim is not SGD");
-}
-
-std::optional<std::string> only_with_lamb(const Values& values) {
-  return optimizer_is(values, "lamb") ? std::nullopt
-                                      : std::optional<std::string>("optim is not LAMB");
-}
-
-std::optional<std::string> decoupled_already(const Values& values) {
-  if (values.is("optimizer.params.adam_w_mode", true)) {
-    return "that is what AdamW here is";
-  }
-  return only_with_adamw(values);
-}
-
 Declarations adam_keys() {
   return {
       harmless(key("optimizer.params.torch_adam", flag(false), "use PyTorch's own Adam"),
                "there is one AdamW, and it computes what PyTorch's does"),
-      planned(key("optimizer.params.adam_w_mode",
-                  flag(true),
-                  "decay weights apart from the gradient: AdamW, not Adam with L2"),
-              {},
-              "Adam that adds the decay to the gradient is not built yet",
-              decoupled_already),
-      planned(key("optimizer.params.bias_correction",
-                  flag(true),
-                  "make up for moments that start at zero"),
-              {true},
-              "moments are always corrected for their start at zero",
-              [](const Values& values) {
-                return only_with_lamb(values) ? only_with_adamw(values) : std::nullopt;
-              }),
       harmless(key("optimizer.params.fp32_optimizer_states",
                    flag(true),
                    "keep moments in fp32 whatever the weights' type"),
@@ -72,32 +20,20 @@ Declarations adam_keys() {
       refused(key("optimizer.params.max_grad_norm", number(kNotNegative), "clip the gradient norm"),
               {},
               "DeepSpeed does not take it there either; write gradient_clipping, at the top"),
-      planned(key("optimizer.params.nesterov", flag(false), "SGD looks a step ahead"),
+      refused(key("optimizer.params.initial_accumulator_value",
+                  number(kNotNegative, 0),
+                  "what Adagrad's sums start from"),
+              {0},
+              "they start from zero; leave it out"),
+      refused(key("optimizer.params.eps_inside_sqrt",
+                  flag(false),
+                  "LAMB adds its guard against division by zero under the root"),
               {false},
-              "SGD has plain momentum so far",
-              only_with_sgd),
+              "it is added to the root, as in the paper; leave it out"),
       harmless(key("optimizer.legacy_fusion",
                    flag(false),
                    "hand parameters to the fused optimizer one by one"),
                "the optimizer goes over flat shards in one pass"),
-  };
-}
-
-Declarations lamb_keys() {
-  constexpr auto kToCome = "LAMB is not built yet; AdamW is";
-  return {
-      planned(key("optimizer.params.max_coeff",
-                  number(kPositive, 10.0),
-                  "upper bound of LAMB's factor for a parameter"),
-              {},
-              kToCome,
-              only_with_lamb),
-      planned(key("optimizer.params.min_coeff",
-                  number(kPositive, 0.01),
-                  "lower bound of LAMB's factor for a parameter"),
-              {},
-              kToCome,
-              only_with_lamb),
   };
 }
 
@@ -166,7 +102,7 @@ Declarations muon_keys() {
 }  // namespace
 
 Declarations optimizer_parameters() {
-  return joined({adam_keys(), lamb_keys(), compressed_keys(), muon_keys()});
+  return joined({adam_keys(), compressed_keys(), muon_keys()});
 }
 
 }  // namespace zeroth::config::deepspeed

@@ -1,13 +1,14 @@
+#include "config/field.h"
 #include "config/keys/deepspeed.h"
+#include <fmt/format.h>
 
 namespace zeroth::config::deepspeed {
 namespace {
 
 constexpr auto kFp16 = "fp16";
-constexpr auto kFp16ToCome = "fp16 is not built yet; write bf16.enabled instead";
-constexpr auto kWideMaster = "master weights, sums and moments are fp32 here; leave it out";
+constexpr auto kSection = "Precision";
+constexpr auto kWideMaster = "master weights and moments are fp32 here; leave it out";
 constexpr auto kNoApex = "Apex is not used here";
-constexpr auto kFp32Sums = "gradients are summed in fp32, on each rank and between ranks";
 
 std::map<std::string, std::string> number_types() {
   return {{"float32", "fp32"}, {"float16", "fp16"}, {"bfloat16", "bf16"}};
@@ -18,44 +19,71 @@ Declaration number_type(std::string path, std::string help) {
                number_types());
 }
 
+Declaration acting(Declaration key, Condition without_effect, Field field) {
+  key.section = kSection;
+  key.commands = kTrainOnly;
+  key.without_effect = std::move(without_effect);
+  key.field = std::move(field);
+  return key;
+}
+
+template <typename Member>
+Field loss_scale_field(Member member) {
+  return field(&RunConfig::model, &ModelSettings::loss_scale, member);
+}
+
+// "fp16.loss_scale is 128: it stays"
+std::optional<std::string> only_with_a_moving_scale(const Values& values) {
+  if (const auto why = only_when_on(kFp16)(values)) {
+    return why;
+  }
+  if (values.is("fp16.loss_scale", 0)) {
+    return std::nullopt;
+  }
+  return fmt::format("fp16.loss_scale is {}: it stays", shown(values["fp16.loss_scale"]));
+}
+
+Declarations loss_scale_keys() {
+  using Options = arithmetic::LossScaleOptions;
+  return {
+      acting(key("fp16.loss_scale",
+                 number(kNotNegative, 0.0),
+                 "fixed factor of the loss; 0: it follows overflows"),
+             only_when_on(kFp16),
+             loss_scale_field(&Options::fixed)),
+      acting(key("fp16.initial_scale_power",
+                 whole(Range{.min = 0, .max = 127}, 16),
+                 "the first factor of the loss is 2 to this power"),
+             only_with_a_moving_scale,
+             loss_scale_field(&Options::initial_power)),
+      acting(key("fp16.loss_scale_window",
+                 whole(Range{.min = 1, .max = 1e15}, 1000, "updates"),
+                 "updates without overflow after which the factor doubles"),
+             only_with_a_moving_scale,
+             loss_scale_field(&Options::window)),
+      acting(key("fp16.hysteresis",
+                 whole(Range{.min = 1, .max = 1e15}, 2, "overflows"),
+                 "the factor is halved at this overflow; those before are borne"),
+             only_with_a_moving_scale,
+             loss_scale_field(&Options::hysteresis)),
+      acting(key("fp16.consecutive_hysteresis",
+                 flag(false),
+                 "an update without overflow forgives the overflows before it"),
+             only_with_a_moving_scale,
+             loss_scale_field(&Options::consecutive_hysteresis)),
+      acting(key("fp16.min_loss_scale",
+                 number(kPositive, 1.0),
+                 "the factor falls no lower; an overflow there ends the run"),
+             only_with_a_moving_scale,
+             loss_scale_field(&Options::min_scale)),
+  };
+}
+
 Declarations fp16_keys() {
   const Condition in_fp16 = only_when_on(kFp16);
   return {
       harmless(key("fp16.auto_cast", flag(false), "cast a model's inputs to fp16"),
                "a model's inputs are token ids: they have nothing to cast"),
-      planned(
-          key("fp16.loss_scale", number(kNotNegative, 0), "fixed factor of the loss; 0: it adapts"),
-          {},
-          kFp16ToCome,
-          in_fp16),
-      planned(key("fp16.initial_scale_power",
-                  whole(Range{.min = 0, .max = 127}, 16),
-                  "the first factor of the loss is 2 to this power"),
-              {},
-              kFp16ToCome,
-              in_fp16),
-      planned(key("fp16.loss_scale_window",
-                  whole(kAtLeastOne, 1000, "updates"),
-                  "updates without overflow after which the factor doubles"),
-              {},
-              kFp16ToCome,
-              in_fp16),
-      planned(key("fp16.hysteresis",
-                  whole(kAtLeastOne, 2, "updates"),
-                  "overflows before the factor is halved"),
-              {},
-              kFp16ToCome,
-              in_fp16),
-      planned(key("fp16.consecutive_hysteresis",
-                  flag(false),
-                  "each update without overflow forgives the ones before"),
-              {},
-              kFp16ToCome,
-              in_fp16),
-      planned(key("fp16.min_loss_scale", number(kPositive, 1), "the factor falls no lower"),
-              {},
-              kFp16ToCome,
-              in_fp16),
       refused(key("fp16.fp16_master_weights_and_grads",
                   flag(false),
                   "keep master weights and gradients in fp16"),
@@ -87,10 +115,12 @@ Declarations bf16_keys() {
                         false,
                         "add each gradient to its fp32 sum as soon as it is there"),
                "a unit's gradients go into their fp32 sums right after its backward, either way"),
-      planned(bf16_key("check_grad_overflow", true, "skip updates whose gradients overflowed"),
-              {true},
-              "an update with a gradient that is not finite is always skipped",
-              in_bf16),
+      acting(bf16_key("check_grad_overflow",
+                      true,
+                      "skip updates whose gradients are not finite, at every stage; false: apply "
+                      "them, as DeepSpeed does"),
+             in_bf16,
+             field(&RunConfig::model, &ModelSettings::check_grad_overflow)),
       refused(
           bf16_key(
               "bf16_master_weights_and_grads", false, "keep master weights and gradients in bf16"),
@@ -174,25 +204,20 @@ std::optional<std::string> only_with_sequence_ranks(const Values& values) {
 
 Declarations type_keys() {
   return {
-      planned(number_type("data_types.grad_accum_dtype", "type in which gradients are added up"),
-              {"fp32"},
-              kFp32Sums),
       stands_for(number_type("data_types.param_dtype",
                              "type in which the model computes; bf16.enabled says the same"),
                  mode_of),
-      refused(number_type("data_types.buffer_dtype", "type of what a model keeps but never trains"),
-              {"fp32"},
-              "angles of positions lose their meaning in 16 bits and stay fp32; leave it out"),
-      planned(number_type("communication_data_type", "type of gradients on their way"),
-              {"fp32"},
-              kFp32Sums),
+      harmless(number_type("data_types.buffer_dtype",
+                           "type of what a model keeps but never trains; fp32, or the one that the "
+                           "model computes in"),
+               "the models here keep no buffers: angles of positions are worked out in fp32"),
       planned(in_accelerate(
                   also(number_type("seq_parallel_communication_data_type",
                                    "type of gradients on their way between ranks that share a row"),
                        {"seq_parallel_comm_data_type"}),
                   "deepspeed_config.seq_parallel_communication_data_type"),
               {"fp32"},
-              kFp32Sums,
+              "ranks that share a row are not built yet",
               only_with_sequence_ranks),
   };
 }
@@ -200,7 +225,7 @@ Declarations type_keys() {
 }  // namespace
 
 Declarations precision_keys() {
-  return joined({fp16_keys(), bf16_keys(), apex_keys(), type_keys()});
+  return joined({loss_scale_keys(), fp16_keys(), bf16_keys(), apex_keys(), type_keys()});
 }
 
 }  // namespace zeroth::config::deepspeed

@@ -6,7 +6,7 @@ namespace {
 constexpr auto kNoZenFlow =
     "ZenFlow updates most weights with gradients of earlier steps; leave zenflow out: every update "
     "here uses its own gradients";
-constexpr auto kUnquantisedSums = "gradients are summed in fp32 here";
+constexpr auto kUnquantised = "gradients are not quantised here";
 
 Declarations gradient_keys() {
   return {
@@ -14,27 +14,15 @@ Declarations gradient_keys() {
                    flag(true),
                    "copy gradients into one buffer as they come"),
                "a unit's gradients always lie in one flat buffer"),
-      harmless(key("zero_optimization.reduce_scatter",
-                   flag(true),
-                   "sum each gradient on its owner only"),
-               "each rank always sums its own shard, so every sum is made once"),
       harmless(key("zero_optimization.use_multi_rank_bucket_allreduce",
                    flag(true),
                    "sum a bucket that several ranks own in one collective"),
-               "a bucket's sums go straight to their owners, however many there are"),
-      harmless(key("zero_optimization.overlap_comm",
-                   flag(nullptr),
-                   "sum gradients while backward goes on"),
-               "gradients are added in rank order, overlapped or not: the same bits"),
+               "a bucket is one collective, however many ranks own a part of it"),
       harmless(key("zero_optimization.round_robin_gradients",
                    flag(false),
                    "deal gradients to ranks in turn, so that copies to the host spread"),
                "a unit is cut at the same borders in every stage, and no gradient is copied to "
                "another device"),
-      harmless(key("zero_optimization.ignore_unused_parameters",
-                   flag(true),
-                   "go on when a parameter got no gradient"),
-               "every trainable parameter of the models here gets a gradient"),
       refused(key("zero_optimization.legacy_stage1", flag(false), "the first form of stage 1"),
               {false},
               "stage 1 has one form here; leave legacy_stage1 out"),
@@ -51,10 +39,6 @@ Declarations weight_keys() {
                    flag(true),
                    "gather updated weights instead of broadcasting them"),
                "updated weights are always gathered; DeepSpeed does not read this key either"),
-      harmless(key("zero_optimization.allgather_bucket_size",
-                   whole(kNotNegative, 500000000, "elements"),
-                   "updated weights of one gather"),
-               "updated weights are gathered unit by unit, straight into place: no bucket is held"),
       refused(key("zero_optimization.load_from_fp32_weights",
                   flag(true),
                   "go on from a checkpoint's fp32 weights, not from its 16-bit copies"),
@@ -111,31 +95,30 @@ Declaration stage_3_key(const std::string& word, Form form, std::string help, st
                   only_with_stage_3());
 }
 
+std::optional<std::string> only_with_persistent_units(const Values& values) {
+  if (const auto why = only_with_stage_3()(values)) {
+    return why;
+  }
+  return values.is("zero_optimization.stage3_param_persistence_threshold", 0)
+             ? std::optional<std::string>(
+                   "stage3_param_persistence_threshold is 0: nothing stays gathered")
+             : std::nullopt;
+}
+
 Declarations gather_keys() {
-  const auto elements = [](Json by_default) {
-    return whole(kNotNegative, std::move(by_default), "elements");
-  };
   return {
-      or_auto(stage_3_key("prefetch_bucket_size",
-                          elements(50000000),
-                          "parameters gathered ahead of their use",
-                          "the next unit is gathered ahead, whatever its size")),
-      or_auto(stage_3_key("param_persistence_threshold",
-                          elements(100000),
-                          "parameters up to this size stay gathered",
-                          "small parameters travel with their unit: none stays gathered")),
-      stage_3_key("model_persistence_threshold",
-                  elements(nullptr),
-                  "parameters that may stay gathered, in all",
-                  "no parameter stays gathered, so their sum is nothing"),
-      or_auto(stage_3_key("max_live_parameters",
-                          elements(1000000000),
-                          "gathered parameters at one time",
-                          "only the unit in use and the next one are ever gathered")),
+      planned(
+          also(key("zero_optimization.stage3_model_persistence_threshold",
+                   whole(kNotNegative, nullptr, "elements"),
+                   "parameters that may stay gathered, in all"),
+               {"zero_optimization.model_persistence_threshold"}),
+          {},
+          "all units under stage3_param_persistence_threshold stay gathered, whatever their sum",
+          only_with_persistent_units),
       stage_3_key("max_reuse_distance",
-                  elements(1000000000),
+                  whole(kNotNegative, 1000000000, "elements"),
                   "parameters used again within this many are kept",
-                  "a unit is released right after its use"),
+                  "stage3_param_persistence_threshold alone says which units are kept after use"),
       stage_3_key("module_granularity_threshold",
                   whole(kNotNegative, 0),
                   "modules finer than this are gathered with their parent",
@@ -148,25 +131,7 @@ Declarations gather_keys() {
                   flag(false),
                   "gather parameter by parameter",
                   "a unit is flat, so its parameters are one gather without a copy"),
-      harmless(key("zero_optimization.sub_group_size",
-                   elements(1000000000),
-                   "parameters of one piece of the optimizer's work"),
-               "a shard in memory is updated where it lies: no piece of it is copied",
-               only_with_stage_3()),
   };
-}
-
-// Also under its older name, and in an Accelerate YAML.
-Declaration gather_on_save() {
-  Declaration setting = key("zero_optimization.stage3_gather_16bit_weights_on_model_save",
-                            flag(false),
-                            "write whole weights, not shards");
-  setting = once(also(std::move(setting), {"zero_optimization.gather_16bit_weights_on_model_save"}),
-                 {"zero_optimization.stage3_gather_fp16_weights_on_model_save"});
-  setting = in_accelerate(or_auto(std::move(setting)), "deepspeed_config.zero3_save_16bit_model");
-  return harmless(std::move(setting),
-                  "results are complete under every stage, with it or without",
-                  only_with_stage_3("below it every rank has the whole weights"));
 }
 
 Declarations quantised_keys() {
@@ -190,15 +155,15 @@ Declarations quantised_keys() {
                   flag(false),
                   "round gradients to 4 and 8 bits on their way"),
               {false},
-              "gradients are summed in fp32; leave it out"),
+              "gradients travel in communication_data_type; leave it out"),
       detail(key("zero_optimization.zeropp_loco_param.err_beta",
                  number(kShare, 0.8),
                  "how slowly the rounding error of quantised gradients is forgotten"),
-             kUnquantisedSums),
+             kUnquantised),
       detail(key("zero_optimization.zeropp_loco_param.reset_T",
                  whole(kAtLeastOne, 1024, "updates"),
                  "when the rounding error of quantised gradients starts afresh"),
-             kUnquantisedSums),
+             kUnquantised),
       refused(key("zero_optimization.mics_shard_size",
                   whole(Range{.min = 1, .also = -1}, -1, "ranks"),
                   "ranks that share one copy of the parameters; -1: all"),
@@ -264,12 +229,7 @@ Declarations zenflow_keys() {
 }  // namespace
 
 Declarations zero_keys() {
-  return joined({gradient_keys(),
-                 weight_keys(),
-                 gather_keys(),
-                 quantised_keys(),
-                 zenflow_keys(),
-                 {gather_on_save()}});
+  return joined({gradient_keys(), weight_keys(), gather_keys(), quantised_keys(), zenflow_keys()});
 }
 
 }  // namespace zeroth::config::deepspeed

@@ -25,14 +25,18 @@ std::optional<RuleValue> twice_the_rank(const Values& values) {
   return RuleValue{2.0 * values["lora_rank"].get<double>(), "2 x lora_rank"};
 }
 
-Field precision_field() {
-  return {.get = [](const RunConfig& config) -> Json {
-            return config.model.precision == Precision::kBf16;
-          },
-          .set =
-              [](RunConfig& config, const Json& value) {
-                config.model.precision = value.get<bool>() ? Precision::kBf16 : Precision::kFp32;
-              }};
+// A switch of one precision; off, it leaves the others alone.
+Field switch_of(Precision precision) {
+  return {
+      .get = [=](const RunConfig& config) -> Json { return config.model.precision == precision; },
+      .set =
+          [=](RunConfig& config, const Json& value) {
+            if (value.get<bool>()) {
+              config.model.precision = precision;
+            } else if (config.model.precision == precision) {
+              config.model.precision = Precision::kFp32;
+            }
+          }};
 }
 
 Declarations finetune_keys() {
@@ -121,7 +125,17 @@ Declarations model_keys() {
        .commands = kRunFamily,
        .help = "compute in bfloat16 with fp32 master weights and sums; otherwise fp32, whatever "
                "the stored type",
-       .field = precision_field()},
+       .field = switch_of(Precision::kBf16)},
+      {.name = "fp16",
+       .deepspeed = {"fp16.enabled"},
+       .type = ValueType::kBoolean,
+       .default_value = false,
+       .may_be_auto = true,
+       .section = kModelSection,
+       .commands = kRunFamily,
+       .help = "compute in float16 with fp32 master weights, and scale the loss so that gradients "
+               "do not vanish",
+       .field = switch_of(Precision::kFp16)},
   };
   Declarations finetune = finetune_keys();
   keys.insert(keys.end(), finetune.begin(), finetune.end());

@@ -1,3 +1,4 @@
+#include "config/field.h"
 #include "config/keys/forms.h"
 
 // Transformers' options of how an update is computed, on what, and from which rows.
@@ -12,20 +13,9 @@ std::vector<Part> sampling_parts(const Json& value) {
   return {{"disable_shuffling", value == "sequential"}};
 }
 
-Declaration half_precision() {
-  Declaration key = planned("fp16",
-                            flag(false),
-                            "compute in float16 with loss scaling",
-                            "only fp32 and --bf16 are built");
-  key.deepspeed = {"fp16.enabled"};
-  key.may_be_auto = true;
-  return key;
-}
-
 Declarations precision_keys() {
   const std::vector<std::string> backends{"auto", "cuda_amp", "apex", "cpu_amp"};
   return {
-      half_precision(),
       refused("bf16_full_eval",
               flag(false),
               "evaluate with bf16 weights",
@@ -33,7 +23,7 @@ Declarations precision_keys() {
       refused("fp16_full_eval",
               flag(false),
               "evaluate with fp16 weights",
-              "evaluation computes as training does: leave it out"),
+              "evaluation computes as training does: use --fp16"),
       harmless("tf32",
                flag(nullptr),
                "let GPUs round fp32 products to 19 bits",
@@ -54,17 +44,25 @@ Declarations precision_keys() {
   };
 }
 
+Declaration recomputing() {
+  return {.name = "gradient_checkpointing",
+          .accelerate = {"fsdp_config.fsdp_activation_checkpointing"},
+          .type = ValueType::kBoolean,
+          .default_value = false,
+          .commands = kTrainOnly,
+          .help =
+              "keep each unit's input alone and compute its activations again in the backward "
+              "pass: less memory, a third more time, the same bits",
+          .field = field(&RunConfig::finetune, &FinetuneSettings::gradient_checkpointing)};
+}
+
 Declarations memory_keys() {
   return {
-      at({"fsdp_config.fsdp_activation_checkpointing"},
-         planned("gradient_checkpointing",
-                 flag(false),
-                 "recompute activations in the backward pass",
-                 "activations are kept")),
+      recomputing(),
       harmless("gradient_checkpointing_kwargs",
                block(),
-               "how PyTorch recomputes",
-               "recomputation is by unit, there is one way of doing it"),
+               "how PyTorch recomputes: use_reentrant and its like",
+               "recomputation is by unit and outside of PyTorch's graph: there is one way of it"),
       harmless("torch_empty_cache_steps",
                whole(kAtLeastOne, nullptr, "updates"),
                "how often to give GPU memory back",
