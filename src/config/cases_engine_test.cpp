@@ -293,6 +293,20 @@ TEST_F(Case, Optimizer_AParameterOfATypeThatGaveWayIsListed) {
             "optim is sgd (command line), which has no betas");
 }
 
+TEST_F(Case, Optimizer_WithoutBetasOneCycleMovesTheRateAlone) {
+  const std::string json = R"({"scheduler": {"type": "OneCycle", "params": {"cycle_min_lr": 1e-4,
+  "cycle_max_lr": 1e-3, "cycle_max_mom": 0.95}}})";
+  EXPECT_EQ(check_json(json).all.config.schedule.one_cycle.cycle_max_mom, 0.95);
+  EXPECT_EQ(check_json(json, {"--optim", "sgd"}).idle("scheduler.params.cycle_max_mom"),
+            "optim is sgd (command line), which has no betas");
+}
+
+TEST_F(Case, Optimizer_TransformersOldAdamWIsNoticed) {
+  const Verdict verdict = check({"--optim", "adamw_hf"});
+  EXPECT_EQ(verdict.all.config.optimizer.kind, OptimizerKind::kAdamW);
+  EXPECT_TRUE(verdict.notices("optim adamw_hf (command line) is computed as adamw_torch"));
+}
+
 TEST_F(Case, Optimizer_WhatDoesNotGoTogetherIsRefused) {
   EXPECT_TRUE(check_json(optimizer("SGD", "\"nesterov\": true"))
                   .says("there is no momentum to look ahead by"));

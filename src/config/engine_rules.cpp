@@ -136,14 +136,9 @@ void check_optimizer_block(const Values& values, Problems& problems) {
                       setting.spelled.starts_with(kBlock);
     const std::string word = here ? setting.spelled.substr(kBlock.size()) : "";
     if (here && std::find(taken.begin(), taken.end(), word) == taken.end()) {
-      add_conflict(
-          values,
-          key,
-          "optim",
-          fmt::format("it has no {}; it takes lr, weight_decay{}",
-                      word,
-                      fmt::format("{}{}", taken.empty() ? "" : ", ", fmt::join(taken, ", "))),
-          problems);
+      const std::string message =
+          fmt::format("it has no {}; it takes lr, weight_decay, {}", word, fmt::join(taken, ", "));
+      add_conflict(values, key, "optim", message, problems);
     }
   }
 }
@@ -220,6 +215,12 @@ void check_engine(const Values& values, Problems& problems) {
 
 std::vector<std::string> engine_notices(const Values& values) {
   std::vector<std::string> notices;
+  if (values.setting("optim").written == "adamw_hf") {
+    notices.push_back(
+        fmt::format("{} is computed as adamw_torch, which decays a weight before its "
+                    "update; Transformers' old AdamW decayed it after",
+                    spelled_with_source(values, "optim")));
+  }
   if (is_called_adam(values)) {
     notices.push_back(fmt::format(
         "{} means AdamW, as in DeepSpeed; adam_w_mode false makes it Adam with the decay in the "

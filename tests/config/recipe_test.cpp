@@ -143,6 +143,18 @@ TEST(Recipe, TheEffectiveConfigGivesTheSameRunAgain) {
   expect_to_come_back({recipe_file(), "learning_rate=2e-5", "lora_rank=16", "max_steps=7"});
   expect_to_come_back(
       {recipe_file(), "finetuning_type=full", "optim=sgd", "optim_args=momentum=0.5"});
+  expect_to_come_back({recipe_file(), "optim=adam", "optimizer.params.adam_w_mode=false"});
+  expect_to_come_back({recipe_file(), "optim=lion_32bit", "optimizer.params.betas=0.8,0.9"});
+  expect_to_come_back({recipe_file(), "bf16=false", "fp16=true", "fp16.loss_scale_window=7"});
+  expect_to_come_back({recipe_file(),
+                       "ranks=2",
+                       "zero_stage=3",
+                       "finetuning_type=full",
+                       "zero_optimization.gather_16bit_weights_on_model_save=false",
+                       "zero_optimization.prefetch_bucket_size=0",
+                       "reduce_every_micro_step=false",
+                       "data_types.grad_accum_dtype=bf16",
+                       "gradient_checkpointing=true"});
   expect_to_come_back({recipe_file(), "ranks=4", "val_size=0.1", "eval_strategy=steps"});
   expect_to_come_back(
       {recipe_file(), "lr_scheduler_type=WarmupDecayLR", "warmup_steps=3", "dataset_dir=data"});

@@ -56,6 +56,9 @@ Words refused_optimizers() {
          "compressed communication changes the update, and no stage of ZeRO goes with it; use "
          "AdamW");
   refuse(refused,
+         {"adamw_torch_xla", "adamw_torch_npu_fused"},
+         "there is no such device here; use adamw_torch, which computes the same");
+  refuse(refused,
          {"muadam", "muadamw", "musgd"},
          "muP needs widths that a model folder does not tell; use AdamW");
   refuse(refused,

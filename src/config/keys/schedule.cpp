@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "config/field.h"
 #include "config/keys/keys.h"
+#include "config/keys/optimizers.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
@@ -337,6 +338,15 @@ Declarations deepspeed_warmup_keys() {
   return keys;
 }
 
+// DeepSpeed leaves momentum alone where the optimizer has no betas.
+Declaration moves_betas(Declaration key) {
+  key.without_effect = [in_schedule = key.without_effect](const Values& values) {
+    const auto why = in_schedule(values);
+    return why ? why : unless_optimizer_takes(values, "betas");
+  };
+  return key;
+}
+
 template <typename Member>
 Declaration one_cycle(
     const char* name, ValueType type, Range range, const char* help, Member member) {
@@ -385,23 +395,27 @@ Declarations one_cycle_keys() {
                 kCount,
                 "OneCycle: updates of one decay after the cycle; 0: none",
                 &O::decay_step_size),
-      one_cycle("cycle_momentum",
-                ValueType::kBoolean,
-                {},
-                "OneCycle: Adam's betas move against the rate",
-                &O::cycle_momentum),
-      one_cycle(
-          "cycle_min_mom", number, kMomentum, "OneCycle: the lowest first beta", &O::cycle_min_mom),
-      one_cycle("cycle_max_mom",
-                number,
-                kMomentum,
-                "OneCycle: the highest first beta",
-                &O::cycle_max_mom),
-      one_cycle("decay_mom_rate",
-                number,
-                kNotNegative,
-                "OneCycle: decay of the first beta after the cycle",
-                &O::decay_mom_rate),
+      moves_betas(
+          one_cycle("cycle_momentum",
+                    ValueType::kBoolean,
+                    {},
+                    "OneCycle: the betas of AdamW, Adam, Lion and LAMB move against the rate",
+                    &O::cycle_momentum)),
+      moves_betas(one_cycle("cycle_min_mom",
+                            number,
+                            kMomentum,
+                            "OneCycle: the lowest first beta",
+                            &O::cycle_min_mom)),
+      moves_betas(one_cycle("cycle_max_mom",
+                            number,
+                            kMomentum,
+                            "OneCycle: the highest first beta",
+                            &O::cycle_max_mom)),
+      moves_betas(one_cycle("decay_mom_rate",
+                            number,
+                            kNotNegative,
+                            "OneCycle: decay of the first beta after the cycle",
+                            &O::decay_mom_rate)),
   };
 }
 
