@@ -19,9 +19,12 @@ using arithmetic::LossScaler;
 
 namespace {
 
-zero::ZeroOptions zero_options(const EngineOptions& options, int num_moments) {
+// One rank alone has nobody to share with: every stage is the plain one.
+zero::ZeroOptions zero_options(const EngineOptions& options, int num_moments, bool alone) {
+  const zero::StagePolicy policy =
+      zero::policy_for(options.zero_stage, options.reduce_every_micro_step);
   return {options.tuning,
-          zero::policy_for(options.zero_stage, options.reduce_every_micro_step),
+          alone ? zero::StagePolicy{} : policy,
           options.dtype,
           num_moments};
 }
@@ -42,7 +45,7 @@ Engine::Engine(models::UnitList& units,
   const auto borrowed_from = lenders_of(units);
   shared_ = std::make_shared<zero::SharedState>(
       comm,
-      zero_options(options, optimizer_->num_moments()),
+      zero_options(options, optimizer_->num_moments(), comm->size() == 1),
       zero::UnitSizes{.padded_numels = padded_numels(units, comm->size()),
                       .num_lenders = num_lenders(borrowed_from)},
       tally_);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "base/error.h"
 #include "config/schema.h"
@@ -20,11 +19,7 @@ constexpr std::int64_t kMostRanksPerNode = 8;
 
 constexpr auto kOptimizerPlace = "zero_optimization.offload_optimizer.device";
 constexpr auto kParameterPlace = "zero_optimization.offload_param.device";
-constexpr auto kGradientType = "data_types.grad_accum_dtype";
-constexpr auto kCadence = "reduce_every_micro_step";
-constexpr auto kRecompute = "gradient_checkpointing";
-constexpr std::array kPlannedFor{
-    "fp16", "optim", kRecompute, kGradientType, kOptimizerPlace, kParameterPlace};
+constexpr std::array kPlannedFor{kOptimizerPlace, kParameterPlace};
 
 template <typename Entries>
 const Json* value_in(const Entries& entries, const std::string& key) {
@@ -49,46 +44,49 @@ Json asked(const RunConfig& config, const std::string& name) {
   return nullptr;
 }
 
+std::int64_t bytes_of(config::NumberType type) {
+  return type == config::NumberType::kFp32 ? 4 : 2;
+}
+
 void fill_types(const RunConfig& config, PlanInput& input) {
-  const bool fp16 = asked(config, "fp16") == true;
-  const bool bf16 = config.model.precision == config::Precision::kBf16;
-  input.compute_type = fp16 ? "fp16" : bf16 ? "bf16" : "fp32";
-  input.compute_bytes = fp16 || bf16 ? 2 : 4;
-  const Json sums = asked(config, kGradientType);
-  input.gradient_bytes = sums == "bf16" || sums == "fp16" ? 2 : 4;
+  const config::Precision precision = config.model.precision;
+  input.compute_type = precision == config::Precision::kFp16   ? "fp16"
+                       : precision == config::Precision::kBf16 ? "bf16"
+                                                               : "fp32";
+  input.compute_bytes = precision == config::Precision::kFp32 ? 4 : 2;
+  input.gradient_bytes = bytes_of(config.zero.grad_accum);
+  input.communication_bytes = bytes_of(config.zero.communication);
 }
 
 void fill_optimizer(const RunConfig& config, PlanInput& input) {
-  static const std::map<std::string, std::int64_t> moments{
-      {"adamw_torch", 2}, {"lamb", 2}, {"adagrad", 1}, {"lion", 1}};
   const Json name = asked(config, "optim");
   input.optimizer = name.is_string() ? name.get<std::string>() : input.optimizer;
-  const auto known = moments.find(input.optimizer);
-  const bool has_momentum = config.optimizer.momentum != 0;
-  input.num_moments = input.optimizer == "sgd" ? static_cast<std::int64_t>(has_momentum)
-                      : known != moments.end() ? known->second
-                                               : 2;
+  switch (config.optimizer.kind) {
+    case config::OptimizerKind::kSgd:
+      input.num_moments = config.optimizer.momentum != 0 ? 1 : 0;
+      return;
+    case config::OptimizerKind::kLion:
+    case config::OptimizerKind::kAdagrad:
+      input.num_moments = 1;
+      return;
+    default:
+      input.num_moments = 2;
+  }
 }
 
 Place place_of(const Json& device) {
   return device == "cpu" ? Place::kHost : device == "nvme" ? Place::kFiles : Place::kDevice;
 }
 
-// Where nobody says how often gradients are reduced, the stage does.
-std::optional<bool> given_cadence(const RunConfig& config) {
-  const config::Declaration* key = config::find_declaration(kCadence);
-  const auto said = [&](const auto& setting) { return key != nullptr && setting.key == key->name; };
-  const auto found = std::find_if(config.settings.begin(), config.settings.end(), said);
-  const bool given = found != config.settings.end() && found->given && found->value.is_boolean();
-  return given ? std::optional(found->value.get<bool>()) : std::nullopt;
-}
-
 void fill_sharding(const RunConfig& config, PlanInput& input) {
   input.stage = static_cast<int>(config.zero.stage);
-  input.reduce_every_micro_step = given_cadence(config);
+  input.reduce_every_micro_step = config.zero.reduce_every_micro_step;
+  input.overlap = config.zero.overlap_comm;
+  input.prefetch = {.ahead = config.zero.prefetch_elements, .live = config.zero.max_live_elements};
+  input.persistence_elements = config.zero.persistence_elements;
   input.offload = {.optimizer = place_of(asked(config, kOptimizerPlace)),
                    .parameters = place_of(asked(config, kParameterPlace))};
-  input.gradient_checkpointing = asked(config, kRecompute) == true;
+  input.gradient_checkpointing = config.finetune.gradient_checkpointing;
 }
 
 void fill_machine(const RunConfig& config, PlanInput& input) {

@@ -7,6 +7,7 @@
 #include "config/run_config.h"
 #include "formats/model_config.h"
 #include "shapes/model_shape.h"
+#include "shard/prefetch.h"
 
 namespace zeroth::plan {
 
@@ -34,6 +35,10 @@ struct PlanInput {
   int stage = 0;
   // Gradients are reduced at every micro-step; nullopt: as the stage does by itself (2 and 3).
   std::optional<bool> reduce_every_micro_step;
+  bool overlap = true;                    // reductions go on while backward does
+  std::int64_t communication_bytes = 4;   // of one gradient between ranks
+  shard::PrefetchLimits prefetch;         // stage 3
+  std::int64_t persistence_elements = 0;  // stage 3: units up to this size stay gathered
   Offload offload;
   bool gradient_checkpointing = false;
   bool share_frozen = false;  // one copy of frozen weights for all ranks of a host

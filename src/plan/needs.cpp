@@ -72,14 +72,9 @@ Needs needs_of(const PlanInput& input, const ModelSize& model) {
   return needs;
 }
 
-Bytes while_loading(const PlanInput& input, const ModelSize& model) {
-  return Bytes(kWide) * model.trainable + Bytes(input.compute_bytes) * model.frozen;
-}
-
 Bytes while_saving(const PlanInput& input, const ModelSize& model) {
-  const Bytes result = Bytes(input.lora ? kWide : input.compute_bytes) * model.trainable;
-  const Bytes gathered_unit = Bytes(kWide) * model.largest_padded;
-  return states_of(input, model).total() + result + gathered_unit;
+  constexpr std::int64_t kCopies = 2;  // of the unit that is gathered
+  return states_of(input, model).total() + Bytes(kWide) * model.largest_padded * kCopies;
 }
 
 }  // namespace zeroth::plan

@@ -28,12 +28,8 @@ struct Needs {
 
 [[nodiscard]] Needs needs_of(const PlanInput& input, const ModelSize& model);
 
-// Before the first update each rank reads all weights, those that train in fp32, whatever is cut
-// into shards afterwards.
-[[nodiscard]] Bytes while_loading(const PlanInput& input, const ModelSize& model);
-
-// After the last one each rank collects the result, whole, beside its own states: all weights in
-// the compute type, or an adapter in fp32.
+// After the last update the result is collected unit by unit, in fp32, beside a rank's own states.
+// Reading the model needs nothing beyond them: each rank reads what it keeps.
 [[nodiscard]] Bytes while_saving(const PlanInput& input, const ModelSize& model);
 
 }  // namespace zeroth::plan

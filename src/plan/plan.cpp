@@ -100,7 +100,6 @@ Plan make_plan(const PlanInput& input, const Budget& budget) {
             .trainable = model.trainable,
             .parameters = model.trainable + model.frozen,
             .chosen = choice_of(input, model, budget),
-            .loading = while_loading(input, model),
             .saving = while_saving(input, model)};
   const int last_stage = input.ranks == 1 ? 0 : 3;  // one rank has nobody to share with
   for (int stage = 0; stage <= last_stage; ++stage) {

@@ -40,7 +40,6 @@ struct Plan {
   std::int64_t parameters = 0;  // all of them
   Choice chosen;                // as the settings say
   std::vector<Choice> table;    // each stage with each offload choice
-  Bytes loading;                // by one rank, before the first update
   Bytes saving;                 // by one rank, after the last one
 };
 

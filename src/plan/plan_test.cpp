@@ -170,7 +170,7 @@ TEST(Plan, M02Stage2NeedsAtMostItsSlotsMoreThanStage1) {
     const Plan plan = make_plan(input, device(kGi));
     EXPECT_LE(row(plan, 2).needs.device.total(),
               row(plan, 1).needs.device.total() + gradient_slots(input, model));
-    EXPECT_EQ(gradient_slots(input, model), Bytes(3 * 4 * model.largest_padded));
+    EXPECT_EQ(gradient_slots(input, model), Bytes(2 * 4 * model.largest_padded));
   }
 }
 

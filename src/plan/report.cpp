@@ -72,20 +72,14 @@ std::string window_note(const PlanInput& input) {
                    input.ranks_on_host());
 }
 
-// What comes before the first update and after the last one, where it is more than is planned for.
-void add_ends_of_a_run(const Plan& plan, std::vector<std::string>& notes) {
+// What comes after the last update, where it is more than is planned for.
+void add_end_of_a_run(const Plan& plan, std::vector<std::string>& notes) {
   const Bytes planned = std::min(plan.budget.device, plan.chosen.needs.device.total());
-  const auto add = [&](Bytes needed, const char* what) {
-    if (needed > planned) {
-      notes.push_back(fmt::format("{}: {}{}",
-                                  what,
-                                  byte_text(needed),
-                                  needed > plan.budget.device ? ", more than there is" : ""));
-    }
-  };
-  add(plan.loading,
-      "at the start each rank reads all weights, those that train in fp32, before they are cut");
-  add(plan.saving, "at the end each rank collects the whole result beside its states");
+  if (plan.saving > planned) {
+    notes.push_back(fmt::format("at the end the result is collected unit by unit: {}{}",
+                                byte_text(plan.saving),
+                                plan.saving > plan.budget.device ? ", more than there is" : ""));
+  }
 }
 
 std::string frozen_note(const PlanInput& input) {
@@ -132,7 +126,6 @@ Json to_json(const Plan& plan) {
            {{"gradients", chosen.traffic.gradients.count()},
             {"weights", chosen.traffic.weights.count()},
             {"bytes_per_update", chosen.traffic.total().count()}}},
-          {"loading_bytes", plan.loading.count()},
           {"saving_bytes", plan.saving.count()},
           {"table", std::move(table)}};
 }
@@ -152,7 +145,7 @@ std::vector<std::string> notes_of(const Plan& plan) {
                     "(per_device_eval_batch_size), not while training",
                     input.eval_rows));
   }
-  add_ends_of_a_run(plan, notes);
+  add_end_of_a_run(plan, notes);
   if (input.own_memory) {
     notes.push_back(
         "Zeroth computes on processors so far; a device with memory of its own is taken to hold "

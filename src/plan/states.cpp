@@ -1,19 +1,29 @@
 #include "plan/states.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace zeroth::plan {
 namespace {
 
 constexpr std::int64_t kWide = 4;  // fp32: master weights, moments, gradients on their way
 
-// A unit in use and the next one on its way; one more where others borrow from it.
-std::int64_t num_gather_slots(const ModelSize& model) {
-  return model.borrows ? 3 : 2;
+std::int64_t num_lenders(const ModelSize& model) {
+  return model.borrows ? 1 : 0;
 }
 
-// As the engine holds them (zero/shared_state).
-constexpr std::int64_t kGradientSlots = 3;
+std::vector<std::int64_t> padded_numels(const ModelSize& model) {
+  std::vector<std::int64_t> numels;
+  for (const UnitSize& unit : model.units) {
+    numels.push_back(unit.padded);
+  }
+  return numels;
+}
+
+// The unit in use, those ahead of it, and one that another borrows from meanwhile.
+std::int64_t num_gather_slots(const PlanInput& input, const ModelSize& model) {
+  return 1 + shard::prefetch_depth(input.prefetch, padded_numels(model)) + num_lenders(model);
+}
 
 }  // namespace
 
@@ -46,17 +56,25 @@ Bytes gather_window(const PlanInput& input, const ModelSize& model) {
   }
   // Weights that rest elsewhere come whole, the frozen ones too.
   const bool away = input.offload.parameters != Place::kDevice;
-  const Bytes slot =
-      Bytes(input.compute_bytes) * (away ? model.largest_unit : model.largest_padded);
-  const Bytes window = slot * num_gather_slots(model);
+  std::int64_t kept = 0;  // small units, which stay
+  std::int64_t largest = 0;
+  for (const UnitSize& unit : model.units) {
+    const bool stays = unit.padded <= input.persistence_elements;
+    kept += stays ? unit.padded : 0;
+    largest = std::max(largest, stays ? 0 : unit.padded);
+  }
+  const Bytes slot = Bytes(input.compute_bytes) * (away ? model.largest_unit : largest);
+  const Bytes window = slot * num_gather_slots(input, model) + Bytes(input.compute_bytes) * kept;
   // Ranks of a host look at one copy; a device with memory of its own has one to itself.
   return input.own_memory ? window : share_of(window, input.ranks_on_host());
 }
 
+// The unit whose gradients come, the one whose sums are on their way, and a lender.
 Bytes gradient_slots(const PlanInput& input, const ModelSize& model) {
-  return sharding_of(input).reduces_every_micro_step
-             ? Bytes(kWide) * model.largest_padded * kGradientSlots
-             : Bytes();
+  const bool travel_apart = sharding_of(input).reduces_every_micro_step ||
+                            (input.ranks > 1 && input.communication_bytes != input.gradient_bytes);
+  const std::int64_t slots = (input.overlap ? 2 : 1) + num_lenders(model);
+  return travel_apart ? Bytes(input.communication_bytes) * model.largest_padded * slots : Bytes();
 }
 
 Bytes row_buffers(const PlanInput& input) {

@@ -5,18 +5,31 @@
 namespace zeroth::plan {
 namespace {
 
-constexpr std::int64_t kWide = 4;  // gradients travel in fp32
-
 // A rank's part of one pass of `whole` over all ranks.
 Bytes passed(Bytes whole, std::int64_t ranks) {
   return share_of(whole, ranks) * (ranks - 1);
 }
 
-// Elements gathered by one walk over the units, a tied head's embedding once more.
-std::int64_t gathered_elements(const ModelSize& model) {
+// Elements gathered by a micro-step: forward and backward of each unit but the last, which stays
+// gathered between the two, a tied head's embedding as well. Small units that stay gathered are
+// not among them.
+std::int64_t gathered_elements(const PlanInput& input, const ModelSize& model) {
   std::int64_t elements = 0;
   for (const UnitSize& unit : model.units) {
-    elements += unit.padded + unit.borrowed_padded;
+    const std::int64_t uses = &unit == &model.units.back() ? 1 : 2;
+    const auto passing = [&](std::int64_t padded) {
+      return padded > input.persistence_elements ? padded : 0;
+    };
+    elements += uses * passing(unit.padded) + passing(unit.borrowed_padded);
+  }
+  return elements;
+}
+
+// Elements of the units that stay gathered: brought to all ranks once an update.
+std::int64_t kept_elements(const PlanInput& input, const ModelSize& model) {
+  std::int64_t elements = 0;
+  for (const UnitSize& unit : model.units) {
+    elements += unit.padded <= input.persistence_elements ? unit.padded : 0;
   }
   return elements;
 }
@@ -28,17 +41,18 @@ Traffic traffic_of(const PlanInput& input, const ModelSize& model) {
     return {};
   }
   const Sharding sharding = sharding_of(input);
-  const Bytes gradients = passed(Bytes(kWide) * model.padded, input.ranks);
+  const Bytes gradients = passed(Bytes(input.communication_bytes) * model.padded, input.ranks);
   const Bytes weights = passed(Bytes(input.compute_bytes) * model.padded, input.ranks);
   Traffic traffic;
   traffic.gradients =
       sharding.reduces_every_micro_step ? gradients * input.accumulation : gradients;
   if (!sharding.optimizer) {
-    traffic.gradients += gradients;  // every rank needs the sums: they are gathered again
+    // Every rank needs the sums: they are gathered again, as they are stored.
+    traffic.gradients += passed(Bytes(input.gradient_bytes) * model.padded, input.ranks);
   } else if (sharding.parameters) {
-    // Forward and backward of every micro-step.
-    const Bytes walk = Bytes(input.compute_bytes) * gathered_elements(model);
-    traffic.weights = passed(walk, input.ranks) * 2 * input.accumulation;
+    const Bytes walk = Bytes(input.compute_bytes) * gathered_elements(input, model);
+    const Bytes kept = Bytes(input.compute_bytes) * kept_elements(input, model);
+    traffic.weights = passed(walk, input.ranks) * input.accumulation + passed(kept, input.ranks);
   } else {
     traffic.weights = weights;
   }

@@ -44,6 +44,22 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+std::string precision_text(const config::RunConfig& config) {
+  switch (config.model.precision) {
+    case config::Precision::kBf16:
+      return "bf16 with fp32 master";
+    case config::Precision::kFp16:
+      return config.model.loss_scale.fixed > 0
+                 ? fmt::format("fp16 with fp32 master, loss scale {}",
+                               config.model.loss_scale.fixed)
+                 : fmt::format("fp16 with fp32 master, loss scale from 2^{} on",
+                               config.model.loss_scale.initial_power);
+    case config::Precision::kFp32:
+      break;
+  }
+  return "fp32";
+}
+
 std::string next_command(const config::RunConfig& config) {
   const bool lora = config.finetune.type == config::FinetuningType::kLora;
   const std::string format =
@@ -68,7 +84,7 @@ std::string model_line(const models::Model& model, const config::RunConfig& conf
       grouped(all),
       percent(trainable, all),
       config.finetune.type == config::FinetuningType::kLora ? "LoRA" : "full fine-tuning",
-      config.model.precision == config::Precision::kBf16 ? "bf16 with fp32 master" : "fp32");
+      precision_text(config));
 }
 
 std::string lora_line(const models::Model& model) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shard/prefetch.h"
 #include "zero/numbers.h"
 
 namespace zeroth::zero {
@@ -17,38 +18,12 @@ std::int64_t largest_passing(const ZeroOptions& options, const std::vector<std::
   return largest;
 }
 
-// Units after `first` whose sum stays within the limit.
-std::int64_t units_within(const std::vector<std::int64_t>& numels,
-                          std::size_t first,
-                          std::int64_t limit) {
-  std::int64_t count = 0;
-  std::int64_t sum = 0;
-  for (std::size_t next = first + 1; next < numels.size(); ++next) {
-    sum += numels[next];
-    if (sum > limit) {
-      break;
-    }
-    ++count;
-  }
-  return count;
-}
-
 }  // namespace
 
 std::int64_t prefetch_depth(const ZeroOptions& options,
                             const std::vector<std::int64_t>& padded_numels) {
-  if (options.prefetch_elements == 0) {
-    return 0;
-  }
-  std::int64_t depth = 1;
-  for (std::size_t first = 0; first < padded_numels.size(); ++first) {
-    const std::int64_t limit = std::min(
-        options.prefetch_elements.value_or(0),
-        options.max_live_elements - std::min(options.max_live_elements, padded_numels[first]));
-    depth = std::max(depth, units_within(padded_numels, first, limit));
-  }
-  const auto half = static_cast<std::int64_t>(padded_numels.size()) / 2;
-  return std::min(depth, std::max<std::int64_t>(1, half));
+  return shard::prefetch_depth(
+      {.ahead = options.prefetch_elements, .live = options.max_live_elements}, padded_numels);
 }
 
 SharedState::SharedState(std::shared_ptr<comm::Communicator> comm,

@@ -41,7 +41,8 @@ class SharedState {
 
   // Whether gradients leave for other ranks in a buffer of their own.
   [[nodiscard]] bool gradients_travel_apart() const noexcept {
-    return options_.policy.reduce_every_micro_step || options_.communication != options_.grad_accum;
+    return options_.policy.reduce_every_micro_step ||
+           (options_.communication != options_.grad_accum && comm_->size() > 1);
   }
 
   // Elements of the units that are gathered, or being gathered, now.
@@ -61,9 +62,6 @@ class SharedState {
   std::int64_t live_elements_ = 0;
 };
 
-// How many units may be gathered ahead of the one in use: as many as fit in prefetch_elements and
-// max_live_elements wherever the walk is, one at least unless the former is 0, and never more than
-// half of all, so that no rank comes to hold the whole model.
 [[nodiscard]] std::int64_t prefetch_depth(const ZeroOptions& options,
                                           const std::vector<std::int64_t>& padded_numels);
 

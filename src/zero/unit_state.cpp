@@ -130,8 +130,8 @@ void UnitState::update(const Optimizer& optimizer, const optim::UpdateStep& step
   }
   weights_->settle();
   const Range own = own_range();
-  const std::int64_t largest =
-      std::clamp<std::int64_t>(shared_->options().sub_group_elements, 1, own.size());
+  const std::int64_t asked = shared_->options().sub_group_elements;  // 0: no pieces
+  const std::int64_t largest = asked <= 0 ? own.size() : std::min(asked, own.size());
   FlatBuffer scratch = scratch_for(largest);
   for (const Range piece : pieces_of(own.size(), largest)) {
     const auto segments =
