@@ -10,7 +10,7 @@ namespace zeroth::memory {
 // until it is freed, wherever that is. Scopes nest: the innermost counts.
 class TensorScope {
  public:
-  TensorScope(std::shared_ptr<Tally> tally, Purpose purpose);
+  TensorScope(std::shared_ptr<Tally> tally, Purpose purpose);  // no tally: they are not counted
   ~TensorScope();
   TensorScope(const TensorScope&) = delete;
   TensorScope& operator=(const TensorScope&) = delete;

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "kernels/attention.h"
+#include "memory/tensor_tally.h"
 #include "models/kv_cache.h"
 
 #include <ATen/ops/arange.h>
@@ -75,8 +76,10 @@ at::Tensor rope_frequencies(const formats::RopeConfig& rope, std::int64_t head_d
   return llama3_scaled(frequencies, rope);
 }
 
-Positions::Positions(const formats::RopeConfig& rope, std::int64_t head_dim)
-    : frequencies_(rope_frequencies(rope, head_dim)) {
+Positions::Positions(const formats::RopeConfig& rope, std::int64_t head_dim) {
+  // A table, not weights, though it is made while these are loaded.
+  const memory::TensorScope uncounted(nullptr, memory::Purpose::kBuffers);
+  frequencies_ = rope_frequencies(rope, head_dim);
 }
 
 void Positions::prepare(const ForwardContext& context) {

@@ -236,17 +236,18 @@ TEST(Report, TheLineOfTheStartTableNamesWhatIsNotNothing) {
             make_plan(story(), device(80 * kGi)).chosen.needs.device.total().count());
 }
 
-TEST(Report, WhatTheEndsOfARunNeedBesidesIsSaid) {
-  const Plan plan = make_plan(a_trillion(16384), device(80 * kGi));
-  const auto said = [](const std::vector<std::string>& notes, const std::string& start) {
-    return std::any_of(notes.begin(), notes.end(), [&](const std::string& note) {
-      return note.starts_with(start) && note.ends_with("more than there is");
+TEST(Report, WhatTheEndOfARunNeedsBesidesIsSaid) {
+  PlanInput tight = a_trillion(16384);
+  tight.micro_batch_rows = tight.row_tokens = 1;  // hardly an activation
+  tight.stage = 0;
+  const auto says = [](const PlanInput& input) {
+    const std::vector<std::string> notes = notes_of(make_plan(input, device(80 * kGi)));
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.starts_with("at the end");
     });
   };
-  EXPECT_TRUE(said(notes_of(plan), "at the start"));
-  EXPECT_TRUE(said(notes_of(plan), "at the end"));
-  const std::vector<std::string> small = notes_of(make_plan(story(), device(80 * kGi)));
-  EXPECT_FALSE(said(small, "at the start") || said(small, "at the end"));
+  EXPECT_TRUE(says(tight));
+  EXPECT_FALSE(says(story()));
 }
 
 }  // namespace

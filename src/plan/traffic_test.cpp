@@ -46,10 +46,25 @@ TEST(Traffic, Stage2ReducesAtEveryMicroStep) {
   EXPECT_EQ(traffic.weights, once(2, elements()));
 }
 
+// The head stays gathered between its forward and its backward.
 TEST(Traffic, Stage3GathersTwiceAMicroStepInsteadOfOnceAnUpdate) {
   const Traffic traffic = traffic_at(3, 8);
+  const std::int64_t head = size_of(on_ranks(input_for({}), kRanks, 3)).units.back().padded;
   EXPECT_EQ(traffic.gradients, once(4, elements()) * 8);
-  EXPECT_EQ(traffic.weights, once(2, elements()) * 16);
+  EXPECT_EQ(traffic.weights, once(2, 2 * elements() - head) * 8);
+}
+
+TEST(Traffic, SmallUnitsThatStayPassOnceAnUpdate) {
+  PlanInput input = on_ranks(input_for({}), kRanks, 3);
+  input.accumulation = 8;
+  input.persistence_elements = std::int64_t{1} << 40;
+  EXPECT_EQ(traffic_of(input, size_of(input)).weights, once(2, elements()));
+}
+
+TEST(Traffic, NarrowGradientsAreHalfAsManyBytes) {
+  PlanInput input = on_ranks(input_for({}), kRanks, 2);
+  input.communication_bytes = 2;
+  EXPECT_EQ(traffic_of(input, size_of(input)).gradients, once(2, elements()));
 }
 
 // It has no weight of its own to gather, and gathers as much all the same.

@@ -134,7 +134,7 @@ TEST(Knobs, ParamPersistenceThresholdKeepsSmallUnitsGathered) {
   EXPECT_FALSE(kept.sent.contains("all_gather weights"));
   EXPECT_EQ(kept.sent.at("all_gather updated weights").calls, 6);  // once an update
   EXPECT_GT(passing.sent.at("all_gather weights").calls, 12);      // twice a micro-step
-  test.tuning.persistence_elements = 1000;                         // the head's norm alone
+  test.tuning.persistence_elements = 16'390;                       // the embedding alone
   const Outcome some = run(test);
   expect_same_bits(passing, some);
   EXPECT_EQ(some.sent.at("all_gather updated weights").calls, 1);

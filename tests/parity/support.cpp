@@ -1,5 +1,7 @@
 #include "parity/support.h"
 
+#include "memory/tensor_tally.h"
+
 #include <ATen/ATen.h>
 
 namespace zeroth::parity {
@@ -60,7 +62,12 @@ models::TokenBatch rows_of(const models::TokenBatch& batch,
 Trainee make_trainee(TraineeOptions options) {
   const auto weights = std::make_shared<const formats::ModelWeights>(options.folder);
   const formats::ModelConfig config = formats::read_model_config(options.folder / "config.json");
-  Trainee trainee{.model = models::load_llama(config, weights, options.model)};
+  auto tally = std::make_shared<memory::Tally>();
+  Trainee trainee;
+  {
+    const memory::TensorScope counted(tally, memory::Purpose::kWeights);
+    trainee.model = models::load_llama(config, weights, options.model);
+  }
   if (!options.adapter.empty()) {
     models::load_adapter(trainee.model, formats::SafetensorsFile(options.adapter));
   }
@@ -70,8 +77,11 @@ Trainee make_trainee(TraineeOptions options) {
     }
   }
   options.engine.dtype = options.model.dtype;
-  trainee.engine = std::make_unique<engine::Engine>(
-      trainee.model.units, std::move(options.optimizer), options.engine, std::move(options.comm));
+  trainee.engine = std::make_unique<engine::Engine>(trainee.model.units,
+                                                    std::move(options.optimizer),
+                                                    options.engine,
+                                                    std::move(options.comm),
+                                                    std::move(tally));
   return trainee;
 }
 

@@ -1,0 +1,163 @@
+#include <algorithm>
+
+#include "formats/model_config.h"
+#include "memory/flat_buffer.h"
+#include "memory/tensor_tally.h"
+#include "parity/runs.h"
+#include "plan/needs.h"
+#include "plan/states.h"
+#include "plan/traffic.h"
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+
+// The plan against what was really allocated and sent: the tally counts allocations and knows
+// nothing of the plan.
+namespace zeroth::parity {
+namespace {
+
+using memory::Purpose;
+
+constexpr std::int64_t kRows = 4;
+constexpr std::int64_t kTokens = 96;
+
+struct Setting {
+  int stage;
+  bool lora;
+  at::ScalarType dtype;
+  bool recompute;
+};
+
+std::string name_of_setting(const Setting& setting) {
+  return name_of({.stage = setting.stage,
+                  .ranks = 2,
+                  .lora = setting.lora,
+                  .dtype = setting.dtype,
+                  .recompute = setting.recompute});
+}
+
+plan::PlanInput plan_of(const Setting& setting) {
+  plan::PlanInput input;
+  input.model = formats::read_model_config(golden() / "transformers/llama3/config.json");
+  if (setting.lora) {
+    input.lora = shapes::LoraSettings{.rank = 4, .alpha = 8};
+  }
+  input.compute_type = setting.dtype == at::kFloat ? "fp32" : "bf16";
+  input.compute_bytes = setting.dtype == at::kFloat ? 4 : 2;
+  input.stage = setting.stage;
+  input.gradient_checkpointing = setting.recompute;
+  input.ranks = input.ranks_per_node = 2;
+  input.micro_batch_rows = kRows;
+  input.accumulation = 2;
+  input.row_tokens = kTokens;
+  return input;
+}
+
+models::TokenBatch rows() {
+  const at::Tensor ids =
+      (at::arange(0, kRows * kTokens, at::kLong) * 97 % 509 + 3).view({kRows, kTokens});
+  return batch_of(ids, ids.clone());
+}
+
+struct Counted {
+  memory::ByPurpose at_peak{};
+  std::int64_t peak = 0;
+  std::int64_t gathered_bytes = 0;  // by the last update
+  std::int64_t reduced_bytes = 0;
+};
+
+Counted train(const Setting& setting) {
+  Counted counted;
+  on_threads(2, [&](std::shared_ptr<comm::Communicator> comm) {
+    const bool first = comm->rank() == 0;
+    comm = comm::make_watched_communicator(
+        comm, {.started = [&counted, first](comm::Communicator&, const comm::Traffic& traffic) {
+          if (first && traffic.operation == "reduce_scatter") {
+            counted.reduced_bytes += traffic.bytes;
+          } else if (first && traffic.label.find("weights of") != std::string::npos) {
+            counted.gathered_bytes += traffic.bytes;
+          }
+        }});
+    const Trainee trainee = trainee_of({.stage = setting.stage,
+                                        .ranks = 2,
+                                        .lora = setting.lora,
+                                        .dtype = setting.dtype,
+                                        .recompute = setting.recompute},
+                                       comm);
+    for (int update = 0; update < 2; ++update) {
+      if (first) {
+        counted.gathered_bytes = counted.reduced_bytes = 0;
+      }
+      (void)train_window(*trainee.engine, {rows(), rows()});
+    }
+    if (first) {
+      counted.at_peak = trainee.engine->tally().at_peak();
+      counted.peak = trainee.engine->tally().peak_bytes();
+    }
+  });
+  return counted;
+}
+
+class PlanAndTally : public testing::TestWithParam<Setting> {};
+
+std::vector<Setting> settings() {
+  std::vector<Setting> all;
+  for (int stage = 0; stage <= 3; ++stage) {
+    for (const bool lora : {false, true}) {
+      for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+        for (const bool recompute : {false, true}) {
+          all.push_back({stage, lora, dtype, recompute});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlanAndTally, testing::ValuesIn(settings()), [](const auto& test) {
+  return name_of_setting(test.param);
+});
+
+TEST_P(PlanAndTally, M04AgreeInStatesExactlyAndInAllWithinATenth) {
+  const plan::PlanInput input = plan_of(GetParam());
+  const plan::ModelSize size = plan::size_of(input);
+  const plan::DeviceBytes planned = plan::needs_of(input, size).device;
+  const Counted counted = train(GetParam());
+  const auto at_peak = [&](Purpose purpose) {
+    return counted.at_peak[static_cast<std::size_t>(purpose)];
+  };
+  EXPECT_EQ(at_peak(Purpose::kWeights), planned.states.weights.count());
+  EXPECT_EQ(at_peak(Purpose::kGradients), planned.states.gradients.count());
+  EXPECT_EQ(at_peak(Purpose::kMaster), planned.states.master.count());
+  EXPECT_EQ(at_peak(Purpose::kMoments), planned.states.moments.count());
+  EXPECT_EQ(at_peak(Purpose::kGatherWindow), planned.gather_window.count());
+  EXPECT_NEAR(
+      static_cast<double>(counted.peak) / static_cast<double>(planned.total().count()), 1.0, 0.1);
+}
+
+// A rank's part of what passes: it sends its input but for its own range, and its shard to the
+// other.
+TEST_P(PlanAndTally, AgreeInTraffic) {
+  const plan::PlanInput input = plan_of(GetParam());
+  const plan::Traffic planned = plan::traffic_of(input, plan::size_of(input));
+  const Counted counted = train(GetParam());
+  EXPECT_EQ(counted.gathered_bytes, planned.weights.count());
+  if (GetParam().stage > 0) {
+    EXPECT_EQ(counted.reduced_bytes / 2, planned.gradients.count());
+  }
+}
+
+// Tally against the kernel: what both grow by while a large model's state is allocated and touched.
+TEST(TallyAndKernel, AgreeOnLargeBuffers) {
+  const auto tally = std::make_shared<memory::Tally>();
+  const std::int64_t before = memory::proportional_set_bytes();
+  const memory::FlatBuffer flat(96 << 20, Purpose::kMoments, tally);
+  std::fill_n(flat.data(), flat.bytes(), std::byte{1});
+  const memory::TensorScope counted(tally, Purpose::kActivations);
+  const at::Tensor tensor = at::ones({16 << 20});
+  const std::int64_t grown = memory::proportional_set_bytes() - before;
+  EXPECT_NEAR(static_cast<double>(grown) / static_cast<double>(tally->total_bytes()), 1.0, 0.05);
+}
+
+}  // namespace
+}  // namespace zeroth::parity
