@@ -90,7 +90,7 @@ std::string as_written(const Declaration& key, const Setting& setting) {
 
 // "--fp16 true" or "ds_config.json:14: fp16.enabled true".
 std::string with_place(const Declaration& key, const Setting& setting) {
-  return setting.source.kind == SourceKind::kCommandLine
+  return has_dashes(setting.source)
              ? "--" + as_written(key, setting)
              : fmt::format("{}: {}", setting.source.text, as_written(key, setting));
 }

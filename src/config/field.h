@@ -29,7 +29,8 @@ struct Names<Command> {
                                      "env",
                                      "init-model",
                                      "tokenize",
-                                     "train-tokenizer"};
+                                     "train-tokenizer",
+                                     "launch"};
 };
 
 template <>

@@ -55,7 +55,7 @@ void notice_old_name(Gathered& gathered, const Declaration& key, const Statement
   if (key.successor.empty() && !contains(key.old_names, name)) {
     return;
   }
-  const char* dashes = statement.source.kind == SourceKind::kCommandLine ? "--" : "";
+  const char* dashes = has_dashes(statement.source) ? "--" : "";
   gathered.notices.push_back(fmt::format("{0}: {1}{2} is an old name of {1}{3}",
                                          statement.source.text,
                                          dashes,

@@ -85,7 +85,7 @@ class Merger {
       return;
     }
     const std::string message =
-        one.source.kind == SourceKind::kCommandLine
+        has_dashes(one.source)
             ? fmt::format("--{} is given twice: {} and {} ({})",
                           key.name,
                           shown(unless_secret(key, one.value)),

@@ -141,9 +141,11 @@ Placement placement_of(const Environment& environment, Problems& problems) {
               found->world_size));
     }
   }
-  place.run_name = fmt::format("zeroth-{}-{}",
-                               variable(environment, "MASTER_ADDR", "localhost"),
-                               variable(environment, "MASTER_PORT", "0"));
+  place.run_name = variable(environment,
+                            "ZEROTH_RUN_NAME",  // of zeroth launch
+                            fmt::format("zeroth-{}-{}",
+                                        variable(environment, "MASTER_ADDR", "localhost"),
+                                        variable(environment, "MASTER_PORT", "0")));
   refuse_several_hosts(place, environment, problems);
   return place;
 }

@@ -179,6 +179,8 @@ std::string short_name(const std::string& file, const Gathered& gathered) {
   return taken ? file : name;
 }
 
+}  // namespace
+
 void gather_file(const std::string& file,
                  const std::string& what,
                  Dialect dialect,
@@ -193,6 +195,8 @@ void gather_file(const std::string& file,
         {.kind = ProblemKind::kFile, .key = "", .message = error.what(), .sources = {file}});
   }
 }
+
+namespace {
 
 bool is_off(const Given& given) {
   return given.value == "none" || given.value == "None" || given.value == "null";

@@ -17,6 +17,14 @@ void gather(const Node& document,
             Gathered& gathered,
             Problems& problems);
 
+// The same of a file on the disk. `what`: "ds config". One that is not there or cannot be read is a
+// problem.
+void gather_file(const std::string& file,
+                 const std::string& what,
+                 Dialect dialect,
+                 Gathered& gathered,
+                 Problems& problems);
+
 // The recipe, the Accelerate file and the ds_config.json that the command line and one another
 // name. A file that is not there or cannot be read is a problem.
 void gather_files(const std::string& recipe, Gathered& gathered, Problems& problems);

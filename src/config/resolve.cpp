@@ -106,19 +106,19 @@ Environment process_environment() {
   return environment;
 }
 
-Resolution resolve_all(Command command,
-                       std::span<const std::string> arguments,
-                       const Environment& environment) {
-  Resolution result;
+void settle(Command command,
+            Gathered gathered,
+            const Placement& place,
+            const Settlement& settlement,
+            Resolution& result) {
   Problems& problems = result.problems;
-  Gathered gathered;
-  const std::string recipe = read_command_line(command, arguments, gathered, problems);
-  gather_files(recipe, gathered, problems);
   const std::vector<IdleSetting> replaced = take_replaced_blocks(gathered);
   Values values = defaults_of(command_in_force(command));
   merge(gathered, values, problems);
-  const Placement place = placement_of(environment, problems);
   place_ranks(command, place, values);
+  if (settlement.defaults) {
+    settlement.defaults(values);
+  }
   fill_from_model(values);
   choose_adam(values);
   apply_rules(values);
@@ -128,10 +128,13 @@ Resolution resolve_all(Command command,
     config.grid = solve_grid(values, place, problems);
     solve_batch(values, config.grid, problems);
   }
-  check_rules(values, place, only_checks(command), problems);
+  check_rules(values, place, only_checks(command) || !settlement.requires_inputs, problems);
   classify(command, values, gathered, config, problems);
   config.without_effect.insert(config.without_effect.end(), replaced.begin(), replaced.end());
   config.notices.insert(config.notices.end(), gathered.notices.begin(), gathered.notices.end());
+  if (settlement.restrict_keys) {
+    settlement.restrict_keys(values, gathered, config, problems);
+  }
   if (config.command == Command::kTrain) {
     check_schedule(values, config, problems);
     const std::vector<std::string> notices = engine_notices(values);
@@ -143,16 +146,30 @@ Resolution resolve_all(Command command,
   if (values.given("diff")) {
     result.other_setup = values["diff"].get<std::string>();
   }
+}
+
+Resolution resolve_all(Command command,
+                       std::span<const std::string> arguments,
+                       const Environment& environment) {
+  Resolution result;
+  Gathered gathered;
+  const std::string recipe = read_command_line(command, arguments, gathered, result.problems);
+  gather_files(recipe, gathered, result.problems);
+  const Placement place = placement_of(environment, result.problems);
+  settle(command, std::move(gathered), place, {}, result);
   return result;
+}
+
+RunConfig config_or_error(Resolution result) {
+  refuse_planned(result.config, result.problems);
+  result.problems.throw_if_any();
+  return std::move(result.config);
 }
 
 RunConfig resolve(Command command,
                   std::span<const std::string> arguments,
                   const Environment& environment) {
-  Resolution result = resolve_all(command, arguments, environment);
-  refuse_planned(result.config, result.problems);
-  result.problems.throw_if_any();
-  return std::move(result.config);
+  return config_or_error(resolve_all(command, arguments, environment));
 }
 
 }  // namespace zeroth::config

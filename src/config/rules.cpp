@@ -117,7 +117,7 @@ void check_axes(const Values& values, Problems& problems) {
 // A launcher decides how many ranks there are; --ranks may repeat it, not contradict it.
 void check_ranks(const Values& values, const Placement& place, Problems& problems) {
   const auto ranks = values["ranks"].get<std::int64_t>();
-  const bool from_file = values.source("ranks").kind != SourceKind::kCommandLine;
+  const bool from_file = !has_dashes(values.source("ranks"));
   if (place.launched() && ranks != place.world_size) {
     problems.add({.kind = ProblemKind::kPlacement,
                   .key = "ranks",
@@ -149,6 +149,7 @@ const std::vector<std::string>& launch_variables() {
                                               "LOCAL_WORLD_SIZE",
                                               "MASTER_ADDR",
                                               "MASTER_PORT",
+                                              "ZEROTH_RUN_NAME",
                                               "OMPI_COMM_WORLD_SIZE",
                                               "OMPI_COMM_WORLD_RANK",
                                               "PMI_SIZE",

@@ -24,6 +24,7 @@ enum class Command {
   kInitModel,
   kTokenize,
   kTrainTokenizer,
+  kLaunch,
 };
 enum class FinetuningType { kFull, kLora };
 enum class TrainStage { kPretrain, kSupervised };

@@ -54,6 +54,14 @@ struct Source {
   std::string text = "default";  // as shown: "command line", "ds_config.json:14", "2 x lora_rank"
 };
 
+// Source text of values passed in code.
+inline constexpr auto kCodeSource = "code";
+
+// Whether names are typed with two dashes there.
+[[nodiscard]] inline bool has_dashes(const Source& source) {
+  return source.kind == SourceKind::kCommandLine && source.text != kCodeSource;
+}
+
 // A value that gave way to a stronger source.
 struct Overridden {
   Json value;

@@ -73,7 +73,7 @@ Declarations batch_keys() {
        .range = kAtLeastOne,
        .default_value = 1,
        .section = kBatchSection,
-       .commands = kRunFamily,
+       .commands = kRunFamily | bit(Command::kLaunch),
        .help = "processes on this host; under mpirun or srun their own number",
        .field = field(&RunConfig::batch, &BatchSettings::world_size)},
       {.name = "start_timeout",
