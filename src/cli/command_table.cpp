@@ -42,6 +42,10 @@ const std::vector<Entry>& entries() {
        "  zeroth predict --model_name_or_path MODEL --dataset rows.json --do_sample --temperature "
        "0.7 --output_dir p\n",
        run_predict},
+      {Command::kLaunch,
+       "start a program of your own that uses the library, on several ranks of this host",
+       "  zeroth launch --ranks 2 -- ./my_program --its-own options\n",
+       run_launch},
       {Command::kCheck,
        "what would be in force, from which source, and everything that is wrong",
        "  zeroth check --deepspeed ds_config.json --per_device_train_batch_size 1 \\\n"
@@ -133,8 +137,10 @@ const Entry& find_command(const std::string& name) {
                 join(near, " or ")));
 }
 
+// Behind "--" stands what is somebody else's.
 bool asks_for_help(Arguments arguments) {
-  return std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  return std::any_of(arguments.begin(), end, [](const std::string& argument) {
     return argument == "--help" || argument == "-h";
   });
 }

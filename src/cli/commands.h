@@ -12,6 +12,7 @@ using Arguments = std::span<const std::string>;
 [[nodiscard]] int run_train(Arguments arguments);
 [[nodiscard]] int run_eval(Arguments arguments);
 [[nodiscard]] int run_predict(Arguments arguments);
+[[nodiscard]] int run_launch(Arguments arguments);
 [[nodiscard]] int run_check(Arguments arguments);
 [[nodiscard]] int run_plan(Arguments arguments);
 [[nodiscard]] int run_explain(Arguments arguments);

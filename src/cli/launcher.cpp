@@ -1,7 +1,5 @@
 #include "cli/launcher.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -59,13 +57,19 @@ void limit_spinning() {
   }
 }
 
-// Runs in the child alone. A group of its own, so that the terminal's Ctrl-C reaches the worker
-// once: through us.
-[[noreturn]] void become_worker(const fs::path& program,
-                                int config,
-                                WorkerStatus& status,
-                                pid_t front,
-                                const WatchedSignals& signals) {
+// What one rank's process is made of.
+struct Start {
+  fs::path program;
+  std::vector<std::string> words;                                // the program's name first
+  std::vector<std::pair<std::string, std::string>> environment;  // added to this process's own
+};
+
+// Runs in the child alone. A group of its own, so that the terminal's Ctrl-C reaches the rank once:
+// through us.
+[[noreturn]] void become_rank(Start start,
+                              WorkerStatus& status,
+                              pid_t front,
+                              const WatchedSignals& signals) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != front) {
@@ -73,36 +77,79 @@ void limit_spinning() {
   }
   signals.restore();
   limit_spinning();
-  std::array<std::string, 5> words{program.string(),
-                                   "--config-fd",
-                                   std::to_string(config),
-                                   "--status-fd",
-                                   std::to_string(status.descriptor())};
-  std::array<char*, words.size() + 1> arguments{};
-  std::transform(
-      words.begin(), words.end(), arguments.begin(), [](std::string& word) { return word.data(); });
-  ::fcntl(status.descriptor(), F_SETFD, 0);  // this worker's alone stays open
-  ::execv(program.c_str(), arguments.data());
-  (void)status.set_failure(fmt::format(
-      "{}: cannot start {}: {}", kind_name(ErrorKind::kInternal), words[0], std::strerror(errno)));
+  for (const auto& [name, value] : start.environment) {
+    ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
+  }
+  std::vector<char*> arguments;
+  for (std::string& word : start.words) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  ::fcntl(status.descriptor(), F_SETFD, 0);  // this rank's alone stays open
+  ::execv(start.program.c_str(), arguments.data());
+  (void)status.set_failure(fmt::format("{}: cannot start {}: {}",
+                                       kind_name(ErrorKind::kInternal),
+                                       start.program.string(),
+                                       std::strerror(errno)));
   ::_exit(exit_code(ErrorKind::kInternal));
 }
 
-Child start_rank(const fs::path& program,
-                 const config::RunConfig& config,
-                 const WatchedSignals& signals) {
-  const int descriptor = config_descriptor(config);
-  Child child{.rank = config.launch.rank, .status = WorkerStatus::create()};
+// `child` has its status already.
+Child started(Child child, const Start& start, const WatchedSignals& signals) {
   const pid_t front = ::getpid();
   child.process = ::fork();
   if (child.process < 0) {
-    fail("cannot start the worker");
+    fail("cannot start a rank");
   }
   if (child.process == 0) {
-    become_worker(program, descriptor, child.status, front, signals);
+    become_rank(start, child.status, front, signals);
   }
-  ::close(descriptor);
   return child;
+}
+
+Child start_worker(const fs::path& program,
+                   const config::RunConfig& config,
+                   const WatchedSignals& signals) {
+  Child child{.rank = config.launch.rank, .status = WorkerStatus::create()};
+  const int descriptor = config_descriptor(config);
+  const Start start{.program = program,
+                    .words = {program.string(),
+                              "--config-fd",
+                              std::to_string(descriptor),
+                              "--status-fd",
+                              std::to_string(child.status.descriptor())},
+                    .environment = {}};
+  Child running = started(std::move(child), start, signals);
+  ::close(descriptor);
+  return running;
+}
+
+// Unique among live runs on this host.
+std::string new_run_name() {
+  return fmt::format("zeroth-{}-{}", ::getpid(), Clock::now().time_since_epoch().count());
+}
+
+// As torchrun tells its ranks; the port is for those who want one, ours never use it.
+Child start_program(const std::vector<std::string>& words,
+                    std::int64_t rank,
+                    std::int64_t ranks,
+                    const std::string& run_name,
+                    const WatchedSignals& signals) {
+  constexpr int kFirstPort = 20000;
+  constexpr int kPorts = 40000;
+  Child child{.rank = rank, .status = WorkerStatus::create()};
+  const Start start{
+      .program = words.front(),
+      .words = words,
+      .environment = {{"RANK", std::to_string(rank)},
+                      {"LOCAL_RANK", std::to_string(rank)},
+                      {"WORLD_SIZE", std::to_string(ranks)},
+                      {"LOCAL_WORLD_SIZE", std::to_string(ranks)},
+                      {"MASTER_ADDR", "localhost"},
+                      {"MASTER_PORT", std::to_string(kFirstPort + ::getpid() % kPorts)},
+                      {"ZEROTH_RUN_NAME", run_name},
+                      {"ZEROTH_STATUS_FD", std::to_string(child.status.descriptor())}}};
+  return started(std::move(child), start, signals);
 }
 
 }  // namespace
@@ -131,16 +178,25 @@ int run_workers(config::RunConfig config) {
   const std::int64_t num_children = launched ? 1 : config.batch.world_size;
   if (num_children > 1) {
     config.launch.kind = config::LaunchKind::kHost;
-    config.launch.run_name =
-        fmt::format("zeroth-{}-{}", ::getpid(), Clock::now().time_since_epoch().count());
+    config.launch.run_name = new_run_name();
   }
   const WatchedSignals signals;
   std::vector<Child> children;
   for (std::int64_t child = 0; child < num_children; ++child) {
     config.launch.rank = launched ? config.launch.rank : child;
-    children.push_back(start_rank(program, config, signals));
+    children.push_back(start_worker(program, config, signals));
   }
-  return watch_ranks(std::move(children), config.batch.world_size, signals);
+  return watch_ranks(std::move(children), {.world_size = config.batch.world_size}, signals);
+}
+
+int run_programs(const std::vector<std::string>& words, std::int64_t ranks) {
+  const std::string run_name = new_run_name();
+  const WatchedSignals signals;
+  std::vector<Child> children;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    children.push_back(start_program(words, rank, ranks, run_name, signals));
+  }
+  return watch_ranks(std::move(children), {.world_size = ranks, .of_user = true}, signals);
 }
 
 }  // namespace zeroth::cli

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "config/run_config.h"
 
@@ -15,5 +18,9 @@ namespace zeroth::cli {
 // rank's. SIGINT, SIGTERM and SIGUSR1 are handed on to them, and they are killed if this process
 // dies.
 [[nodiscard]] int run_workers(config::RunConfig config);
+
+// The same with a program of the user's: words.front() is its file. Each of `ranks` processes is
+// told which one it is by the variables that torchrun sets.
+[[nodiscard]] int run_programs(const std::vector<std::string>& words, std::int64_t ranks);
 
 }  // namespace zeroth::cli

@@ -32,6 +32,12 @@ int code_of(const Child& child) {
   }
 }
 
+// A program of the user's ends with what it says, or with its signal as in a shell.
+int code_of(const Child& child, const RunEnd& end) {
+  const int signal = signal_of(child);
+  return end.of_user && signal != 0 ? 128 + signal : code_of(child);
+}
+
 // A rank that fails to hear from another names that one; it is not the cause.
 const Child& cause_of(const std::vector<const Child*>& failed) {
   const auto own_fault = [](const Child* child) {
@@ -57,6 +63,19 @@ std::string names_of(const std::vector<const Child*>& children) {
     names += std::to_string(ranks[i]);
   }
   return (ranks.size() == 1 ? "rank " : "ranks ") + names;
+}
+
+// What a rank of the user's program did not say itself.
+std::string account_of_program(const Child& child) {
+  const std::string activity = child.status.activity();
+  const int signal = signal_of(child);
+  return fmt::format("rank {} (process {}) {}{}",
+                     child.rank,
+                     child.process,
+                     signal == 0
+                         ? fmt::format("ended with code {}", code_of(child))
+                         : fmt::format("died of signal {} ({})", signal, ::strsignal(signal)),
+                     activity.empty() ? "" : fmt::format(", busy with {}", activity));
 }
 
 // What a rank could not say itself.
@@ -133,16 +152,16 @@ int report_end(const RunEnd& end) {
   }
   const Child& cause = cause_of(end.failed);
   const std::string failure = cause.status.failure();
-  const int code = code_of(cause);
+  const int code = code_of(cause, end);
   if (end.asked_to_stop && (code == 128 + SIGINT || code == 128 + SIGTERM)) {
-    if (signal_of(cause) != 0) {  // the worker had not come to answering it
+    if (signal_of(cause) != 0 && !end.of_user) {  // the worker had not come to answering it
       log::info("stopped before the run began: nothing was written");
     }
     return code;
   }
   tell_of_others(end.failed, cause, failure);
   if (failure.empty()) {
-    log::info(account_of(cause, end.world_size));
+    log::info(end.of_user ? account_of_program(cause) : account_of(cause, end.world_size));
   } else {
     tell_failure(end, cause, failure);
   }

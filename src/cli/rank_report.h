@@ -12,6 +12,7 @@ struct RunEnd {
   std::int64_t started = 1;          // ranks that this process has started
   std::int64_t world_size = 1;
   bool asked_to_stop = false;  // by a signal that was handed on: the workers answer it themselves
+  bool of_user = false;        // the ranks run a program of the user's
 };
 
 // Tells people why the run ended: what the other ranks met in a line, then the failure that ended

@@ -133,15 +133,16 @@ int WatchedSignals::next(std::chrono::milliseconds at_most) const {
 }
 
 int watch_ranks(std::vector<Child> children,
-                std::int64_t world_size,
+                const Watched& watched,
                 const WatchedSignals& signals) {
   const auto started = static_cast<std::int64_t>(children.size());
   Watch watch(std::move(children));
   watch.until_ended(signals);
   return report_end({.failed = watch.failed(),
                      .started = started,
-                     .world_size = world_size,
-                     .asked_to_stop = watch.was_asked_to_stop()});
+                     .world_size = watched.world_size,
+                     .asked_to_stop = watch.was_asked_to_stop(),
+                     .of_user = watched.of_user});
 }
 
 }  // namespace zeroth::cli

@@ -39,11 +39,16 @@ struct Child {
   bool put_down = false;           // by us, because of another
 };
 
+struct Watched {
+  std::int64_t world_size = 1;
+  bool of_user = false;  // a program of the user's, not the worker
+};
+
 // Blocks until all have ended, and tells people why they did if they failed: the rank whose failure
 // ended the run last and in whole, the others in one line before it. Returns the exit code to end
 // with. SIGINT, SIGTERM and SIGUSR1 are handed on, once per request.
 [[nodiscard]] int watch_ranks(std::vector<Child> children,
-                              std::int64_t world_size,
+                              const Watched& watched,
                               const WatchedSignals& signals);
 
 }  // namespace zeroth::cli
