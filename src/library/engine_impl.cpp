@@ -7,9 +7,9 @@
 #include "config/report.h"
 #include "config/schedule_rules.h"
 #include "library/micro_batch.h"
-#include "library/options_of.h"
 #include "library/runtime_state.h"
 #include "library/same_start.h"
+#include "train/engine_options.h"
 #include <fmt/format.h>
 
 #include <ATen/ops/empty.h>
@@ -86,8 +86,9 @@ void Engine::Impl::make_units(Model model) {
 
 void Engine::Impl::make_engine() {
   const std::int64_t total = std::max<std::int64_t>(config_.schedule.max_steps, 0);
-  const engine::EngineOptions options =
-      library::engine_options(config_, config::schedule_of(config_, total));
+  engine::EngineOptions options =
+      train::engine_options(config_, config::schedule_of(config_, total));
+  options.gradient_divisor = 1;  // a loss here may be a mean with weight 1
   dtype_ = options.dtype;
   for (const auto& unit : units_) {
     for (models::Parameter& parameter : unit->parameters()) {
@@ -103,7 +104,7 @@ void Engine::Impl::make_engine() {
     groups_.notices.emplace_back(kOneUnitNotice);
   }
   engine_ = std::make_unique<engine::Engine>(
-      units_, library::make_optimizer(config_.optimizer), options, RuntimeAccess::comm(runtime_));
+      units_, train::make_optimizer(config_.optimizer), options, RuntimeAccess::comm(runtime_));
   engine_->settle();
   for (const std::string& notice : groups_.notices) {
     log::info("notice: " + notice);
