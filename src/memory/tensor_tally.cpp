@@ -1,5 +1,6 @@
 #include "memory/tensor_tally.h"
 
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -17,17 +18,29 @@ struct Counting {
 
 thread_local Counting counting;
 
+constexpr std::uint64_t kMark = 0x9E3779B97F4A7C15;  // no block of before has it by chance
+
 // Lies in front of the bytes that a tensor gets.
 struct Header {
   Counting counting;
   std::int64_t bytes = 0;
+  std::uint64_t mark = kMark;
 };
 
 constexpr std::size_t kHeaderBytes = 64;  // keeps LibTorch's alignment
 static_assert(sizeof(Header) <= kHeaderBytes);
 
-void free_counted(void* block) {
+// Convolutions take and give back memory by its address alone (Allocator::raw_allocate), maybe some
+// that an allocator of before us gave: that has no header. The bytes in front of it can be read,
+// since blocks are aligned to 64 and the heap's own word lies before them.
+void free_counted(void* data) {
+  void* const block = static_cast<std::byte*>(data) - kHeaderBytes;
   auto* const header = static_cast<Header*>(block);
+  if (header->mark != kMark) {
+    c10::free_cpu(data);
+    return;
+  }
+  header->mark = 0;
   if (header->counting.tally != nullptr) {
     header->counting.tally->add(header->counting.purpose, -header->bytes);
   }
@@ -44,11 +57,11 @@ class CountingAllocator final : public c10::Allocator {
     if (header->counting.tally != nullptr) {
       header->counting.tally->add(header->counting.purpose, header->bytes);
     }
-    return {static_cast<std::byte*>(block) + kHeaderBytes,
-            block,
-            &free_counted,
-            c10::Device(c10::DeviceType::CPU)};
+    void* const data = static_cast<std::byte*>(block) + kHeaderBytes;
+    return {data, data, &free_counted, c10::Device(c10::DeviceType::CPU)};
   }
+
+  [[nodiscard]] c10::DeleterFnPtr raw_deleter() const override { return &free_counted; }
 };
 
 // Once per process, at the first scope; tensors of before stay with the allocator they came from.

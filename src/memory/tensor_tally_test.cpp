@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <ATen/ops/ones.h>
+#include <c10/core/CPUAllocator.h>
 
 namespace zeroth::memory {
 namespace {
@@ -35,6 +36,22 @@ TEST(TensorScope, TensorsMayOutliveTheTally) {
     kept = at::ones({8});
   }
   kept.reset();
+}
+
+// As convolutions use it, whose scratch memory may come from before.
+TEST(TensorScope, MemoryIsGivenBackByItsAddress) {
+  const auto tally = std::make_shared<Tally>();
+  void* const early = c10::GetDefaultCPUAllocator()->raw_allocate(1000);
+  void* const large = c10::GetDefaultCPUAllocator()->raw_allocate(1 << 26);
+  {
+    const TensorScope scope(tally, Purpose::kActivations);
+    void* const block = c10::GetCPUAllocator()->raw_allocate(1000);
+    EXPECT_EQ(tally->total_bytes(), 1000);
+    c10::GetCPUAllocator()->raw_deallocate(block);
+  }
+  EXPECT_EQ(tally->total_bytes(), 0);
+  c10::GetCPUAllocator()->raw_deallocate(early);
+  c10::GetCPUAllocator()->raw_deallocate(large);
 }
 
 TEST(Memory, TheKernelTellsTheProportionalSetSize) {
