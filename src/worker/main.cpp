@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/worker_status.h"
+#include "engine/processors.h"
 #include "worker/commands.h"
-#include "worker/processors.h"
 #include "worker/ranks.h"
 #include "worker/signals.h"
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ void run_as_rank(RankCommand command, const RunConfig& config, Status& status) {
           [&status](const Error& error) { ::_exit(report(status, error.kind(), error.what())); }};
   const zeroth::worker::CommPtr comm = zeroth::worker::join_ranks(config, hooks);
   try {
-    zeroth::worker::share_processors(*comm, config.threads);
+    zeroth::engine::share_processors(*comm, config.threads);
     command(config, comm);
   } catch (const std::exception& error) {
     comm->abort(error.what());

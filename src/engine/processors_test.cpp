@@ -1,10 +1,10 @@
-#include "worker/processors.h"
+#include "engine/processors.h"
 
 #include <numeric>
 
 #include <gtest/gtest.h>
 
-namespace zeroth::worker {
+namespace zeroth::engine {
 namespace {
 
 TEST(Processors, PartsAreDisjointAndTogetherAll) {
@@ -30,4 +30,4 @@ TEST(Processors, MoreRanksThanProcessorsHaveNoPart) {
 }
 
 }  // namespace
-}  // namespace zeroth::worker
+}  // namespace zeroth::engine

@@ -6,7 +6,7 @@
 #include "comm/communicator.h"
 
 // Which processors a rank computes on.
-namespace zeroth::worker {
+namespace zeroth::engine {
 
 // The part of `processors` that belongs to sharer `index` of `count`: parts are disjoint, together
 // all, and differ by one in size. Empty where there are fewer processors than sharers.
@@ -21,4 +21,4 @@ namespace zeroth::worker {
 // Collective.
 void share_processors(comm::Communicator& comm, std::int64_t threads);
 
-}  // namespace zeroth::worker
+}  // namespace zeroth::engine

@@ -1,4 +1,4 @@
-#include "worker/processors.h"
+#include "engine/processors.h"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 
 #include <ATen/Parallel.h>
 
-namespace zeroth::worker {
+namespace zeroth::engine {
 namespace {
 
 std::vector<int> allowed_processors() {
@@ -139,4 +139,4 @@ void share_processors(comm::Communicator& comm, std::int64_t threads) {
   }
 }
 
-}  // namespace zeroth::worker
+}  // namespace zeroth::engine
