@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/error.h"
 #include "config/library_settings.h"
 #include "config/report.h"
 #include "library/engine_impl.h"
@@ -26,8 +27,15 @@ Engine initialize(const Runtime& runtime,
                   Model model,
                   const Config& config,
                   const std::vector<ParameterGroup>& groups) {
+  config::RunConfig in_force;
+  try {
+    in_force = resolved(runtime, config);
+  } catch (const Error& error) {
+    RuntimeAccess::comm(runtime)->abort(error.what());
+    throw;
+  }
   return Engine(
-      std::make_unique<Engine::Impl>(runtime, std::move(model), resolved(runtime, config), groups));
+      std::make_unique<Engine::Impl>(runtime, std::move(model), std::move(in_force), groups));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {

@@ -48,6 +48,7 @@ Engine::Impl::Impl(const Runtime& runtime,
     library::start_alike(*RuntimeAccess::comm(runtime_), model);
     make_units(std::move(model));
     groups_ = library::apply_groups(groups, units_);
+    require_same_settings();
     make_engine();
   });
 }
@@ -80,6 +81,24 @@ void Engine::Impl::make_units(Model model) {
     auto& adapter = static_cast<UnitAdapter&>(*unit);
     for (const std::string& name : adapter.described().borrows) {
       adapter.borrow(find(name));
+    }
+  }
+}
+
+// Ranks that count differently would train on something that nobody asked for.
+void Engine::Impl::require_same_settings() const {
+  comm::Communicator& comm = *RuntimeAccess::comm(runtime_);
+  const std::string text = start_table() + config::effective_config(config_).dump();
+  constexpr int kUnusedBits = 64 - 53;  // a double holds the rest exactly
+  const std::vector<double> mine{
+      static_cast<double>(std::hash<std::string>{}(text) >> kUnusedBits)};
+  const std::vector<double> all = comm.gather_values("fingerprint of the settings", mine);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] != all[0]) {
+      throw Error(ErrorKind::kConfig,
+                  fmt::format("the settings of rank {} are not those of rank 0\n  Every rank gives "
+                              "initialize() the same files, values and parameter groups.",
+                              rank));
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,9 +14,8 @@
 #include "engine/engine.h"
 #include "library/model_check.h"
 #include "library/parameter_groups.h"
+#include "library/tensor_error.h"
 #include "library/unit_adapter.h"
-
-#include <c10/util/Exception.h>
 
 #include "zeroth/engine.h"
 
@@ -67,6 +67,7 @@ class Engine::Impl {
 
   void make_units(Model model);
   void make_engine();
+  void require_same_settings() const;
 
   void require_forward_now() const;
   void require_backward_now(const StepLoss& loss) const;
@@ -113,7 +114,7 @@ auto Engine::Impl::guarded(const Work& work) -> decltype(work()) {
     return work();
   } catch (const c10::Error& error) {
     end(error.what_without_backtrace());
-    throw Error(ErrorKind::kModel, error.what_without_backtrace());
+    throw library::as_error(error);
   } catch (const std::exception& error) {
     end(error.what());
     throw;

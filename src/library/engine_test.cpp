@@ -120,6 +120,34 @@ TEST(Start, ErrorsOfTheSettingsComeTogether) {
   EXPECT_TRUE(contains(errors[0], "2 things are wrong")) << errors[0];
 }
 
+TEST(Start, RanksWithOtherSettingsAreNamed) {
+  const auto errors = errors_on(3, [](const Runtime& runtime) {
+    const double rate = runtime.rank() == 2 ? 0.5 : 1.0;
+    (void)initialize(runtime, slope(at::zeros({1})), plain(rate));
+  });
+  for (const std::string& error : errors) {
+    EXPECT_TRUE(contains(error, "the settings of rank 2 are not those of rank 0")) << error;
+  }
+}
+
+TEST(Start, RanksWithOtherModelsAreTold) {
+  const auto errors = errors_on(2, [](const Runtime& runtime) {
+    (void)initialize(runtime, slope(at::zeros({runtime.rank() == 0 ? 1 : 2})), plain(1.0));
+  });
+  EXPECT_TRUE(contains(errors[0], "first value of w")) << errors[0];
+}
+
+TEST(Start, ARankWhoseSettingsAreWrongEndsTheOthers) {
+  const auto errors = errors_on(2, [](const Runtime& runtime) {
+    Config config = plain(1.0);
+    if (runtime.rank() == 1) {
+      config.set("learning_rate", "fast");
+    }
+    (void)initialize(runtime, slope(at::zeros({1})), config);
+  });
+  EXPECT_TRUE(contains(errors[0], "takes a number")) << errors[0];
+}
+
 // Programs read their tensors between steps and after training.
 TEST(Storage, TheProgramsTensorSeesUpdatesAndOutlivesTheEngine) {
   for (int stage = 0; stage <= 2; ++stage) {

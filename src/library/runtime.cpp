@@ -13,11 +13,10 @@
 #include "config/resolve.h"
 #include "engine/processors.h"
 #include "library/runtime_state.h"
+#include "library/tensor_error.h"
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <c10/util/Exception.h>
 
 namespace zeroth {
 namespace {
@@ -46,12 +45,16 @@ config::Placement placement() {
   return place;
 }
 
-// The front tells people, once and last. Gives the code to end with.
-int report(RuntimeAccess::State& state, ErrorKind kind, const std::string& message) {
-  const std::string text = fmt::format("{}: {}", kind_name(kind), message);
+// The front tells people, once and last.
+void tell(RuntimeAccess::State& state, const std::string& text) {
   if (!state.status || !state.status->set_failure(text)) {
     log::always(text);
   }
+}
+
+// Gives the code to end with.
+int report(RuntimeAccess::State& state, ErrorKind kind, const std::string& message) {
+  tell(state, fmt::format("{}: {}", kind_name(kind), message));
   return exit_code(kind);
 }
 
@@ -92,11 +95,13 @@ int report_failure(RuntimeAccess::State& state) {
   } catch (const Error& error) {
     return report(state, error.kind(), error.what());
   } catch (const c10::Error& error) {
-    return report(state, ErrorKind::kModel, error.what_without_backtrace());
+    const Error ours = library::as_error(error);
+    return report(state, ours.kind(), ours.what());
   } catch (const std::bad_alloc&) {
     return report(state, ErrorKind::kMemory, "no memory is left");
   } catch (const std::exception& error) {
-    return report(state, ErrorKind::kInternal, error.what());
+    tell(state, fmt::format("the program failed: {}", error.what()));
+    return EXIT_FAILURE;
   }
 }
 

@@ -5,11 +5,11 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "library/tensor_error.h"
 #include <fmt/format.h>
 
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
-#include <c10/util/Exception.h>
 
 namespace zeroth::library {
 namespace {
@@ -42,7 +42,7 @@ auto named(const std::string& what, const Work& work) -> decltype(work()) {
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
     const bool in_place = text.find("in-place operation") != std::string::npos;
-    throw Error(ErrorKind::kModel,
+    throw Error(kind_of(text),
                 fmt::format("{}: {}{}",
                             what,
                             text,
