@@ -27,9 +27,13 @@ class Config {
 
   Config() = default;
 
-  [[nodiscard]] static Config from_file(std::string path) { return Config().add_file(path); }
+  [[nodiscard]] static Config from_file(std::string path) {
+    return Config().add_file(std::move(path));
+  }
 
-  [[nodiscard]] static Config from_json(std::string text) { return Config().add_json(text); }
+  [[nodiscard]] static Config from_json(std::string text) {
+    return Config().add_json(std::move(text));
+  }
 
   // A ds_config.json.
   Config& add_file(std::string path) {

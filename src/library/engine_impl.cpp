@@ -107,7 +107,7 @@ void Engine::Impl::make_engine() {
   const std::int64_t total = std::max<std::int64_t>(config_.schedule.max_steps, 0);
   engine::EngineOptions options =
       train::engine_options(config_, config::schedule_of(config_, total));
-  options.gradient_divisor = 1;  // a loss here may be a mean with weight 1
+  options.gradient_divisor = 1;  // a loss may be of any size: the loss scale alone fits it to fp16
   dtype_ = options.dtype;
   for (const auto& unit : units_) {
     for (models::Parameter& parameter : unit->parameters()) {

@@ -267,6 +267,31 @@ TEST(Evaluation, IsWeightedByTermsOverAllRanks) {
   }
 }
 
+// Before, inside and after windows, under every stage: training goes on as without it.
+TEST(Evaluation, MayComeBetweenAnyTwoMicroBatches) {
+  for (int stage = 0; stage <= 3; ++stage) {
+    on_ranks(2, [&](const Runtime& runtime) {
+      const auto trained = [&](bool evaluates) {
+        Engine engine = initialize(
+            runtime, chain(at::full({3}, 2.0F), at::full({3}, 5.0F)), plain(0.01, stage, 2));
+        const auto look = [&] {
+          if (evaluates) {
+            EXPECT_GT(engine.evaluate(batch_of({1, 1, 1})).mean(), 0.0);
+          }
+        };
+        for (int micro_batch = 0; micro_batch < 4; ++micro_batch) {
+          look();
+          engine.backward(engine.forward(batch_of({1, 2, 3})));
+          look();
+          (void)engine.step();
+        }
+        return engine.parameter("first.w");
+      };
+      EXPECT_TRUE(at::equal(trained(true), trained(false))) << "stage " << stage;
+    });
+  }
+}
+
 TEST(Evaluation, InferGivesTheLastUnitsOutput) {
   on_ranks(2, [](const Runtime& runtime) {
     Engine engine =
