@@ -44,6 +44,7 @@ bool acts_here(const std::string& key) {
                                            "bf16",
                                            "fp16",
                                            "communication_data_type",
+                                           "gradient_checkpointing",
                                            "seed",
                                            "deepspeed",
                                            "accelerate_config",

@@ -39,8 +39,9 @@ std::string hash(const fs::path& path) {
 
 models::Model llama3(const models::ModelOptions& options = {}) {
   const fs::path folder = golden("llama3");
-  models::Model model = models::load_llama(
-      formats::read_model_config(folder / "config.json"), formats::ModelWeights(folder), options);
+  models::Model model = models::load_llama(formats::read_model_config(folder / "config.json"),
+                                           std::make_shared<const formats::ModelWeights>(folder),
+                                           options);
   if (options.lora) {
     models::load_adapter(
         model, formats::SafetensorsFile(golden("peft/llama3/plain/adapter_model.safetensors")));
