@@ -34,6 +34,7 @@ static_assert(sizeof(Header) <= kHeaderBytes);
 // that an allocator of before us gave: that has no header. The bytes in front of it can be read,
 // since blocks are aligned to 64 and the heap's own word lies before them.
 void free_counted(void* data) {
+  c10::profiledCPUMemoryReporter().Delete(data);
   void* const block = static_cast<std::byte*>(data) - kHeaderBytes;
   auto* const header = static_cast<Header*>(block);
   if (header->mark != kMark) {
@@ -58,6 +59,7 @@ class CountingAllocator final : public c10::Allocator {
       header->counting.tally->add(header->counting.purpose, header->bytes);
     }
     void* const data = static_cast<std::byte*>(block) + kHeaderBytes;
+    c10::profiledCPUMemoryReporter().New(data, bytes);  // as LibTorch's own allocator does
     return {data, data, &free_counted, c10::Device(c10::DeviceType::CPU)};
   }
 

@@ -1,8 +1,6 @@
 #include <algorithm>
 
 #include "formats/model_config.h"
-#include "memory/flat_buffer.h"
-#include "memory/tensor_tally.h"
 #include "parity/runs.h"
 #include "plan/needs.h"
 #include "plan/states.h"
@@ -145,18 +143,6 @@ TEST_P(PlanAndTally, AgreeInTraffic) {
   if (GetParam().stage > 0) {
     EXPECT_EQ(counted.reduced_bytes / 2, planned.gradients.count());
   }
-}
-
-// Tally against the kernel: what both grow by while a large model's state is allocated and touched.
-TEST(TallyAndKernel, AgreeOnLargeBuffers) {
-  const auto tally = std::make_shared<memory::Tally>();
-  const std::int64_t before = memory::proportional_set_bytes();
-  const memory::FlatBuffer flat(96 << 20, Purpose::kMoments, tally);
-  std::fill_n(flat.data(), flat.bytes(), std::byte{1});
-  const memory::TensorScope counted(tally, Purpose::kActivations);
-  const at::Tensor tensor = at::ones({16 << 20});
-  const std::int64_t grown = memory::proportional_set_bytes() - before;
-  EXPECT_NEAR(static_cast<double>(grown) / static_cast<double>(tally->total_bytes()), 1.0, 0.05);
 }
 
 }  // namespace
