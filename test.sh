@@ -1,5 +1,6 @@
 #!/bin/sh
-# Sets up, builds and runs all tests: ./test.sh [ctest options, e.g. -R config]
+# Sets up, builds and runs all tests but the slow ones: ./test.sh [ctest options, e.g. -R config].
+# The slow ones: ctest --test-dir build/release -L slow
 # A skipped test must be listed in tests/allowed_skips.txt with a condition that holds; any other skip fails.
 set -eu
 cd "$(dirname "$0")"
@@ -14,7 +15,7 @@ cmake --build --preset release --parallel "$jobs"
 results="$BUILD/test_results.xml"
 rm -f "$results"
 status=0
-ctest --test-dir "$BUILD" --parallel "$jobs" --output-on-failure --output-junit "$PWD/$results" "$@" </dev/null ||
+ctest --test-dir "$BUILD" --parallel "$jobs" -LE slow --output-on-failure --output-junit "$PWD/$results" "$@" </dev/null ||
   status=$?
 ./scripts/check_skips.sh "$results" tests/allowed_skips.txt || status=1
 exit "$status"
