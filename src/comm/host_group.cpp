@@ -89,8 +89,11 @@ void put_refusal(Segment& segment, const std::string& reason) {
   throw Error(ErrorKind::kCommunication, reason);
 }
 
-// Why a process cannot be the rank it says it is; empty if it can.
-std::string objection(const HostGroup& group, const Segment& segment, const Hello& hello) {
+// Why a process cannot be the rank it says it is; empty if it can. Told by those who said hello
+// before: one that has the segment may not have signed in yet.
+std::string objection(const HostGroup& group,
+                      const std::vector<Guest>& guests,
+                      const Hello& hello) {
   if (hello.size != group.size) {
     return fmt::format(
         "the ranks of run {} differ in the number of ranks: {} by rank {}, {} by rank {}",
@@ -103,13 +106,15 @@ std::string objection(const HostGroup& group, const Segment& segment, const Hell
   if (hello.rank < 1 || hello.rank >= group.size) {
     return fmt::format("rank {} of {} does not exist", hello.rank, group.size);
   }
-  const RankSlot& slot = segment.slot(hello.rank);
-  return slot.state.load() == RankState::kAbsent
+  const auto first = std::find_if(guests.begin(), guests.end(), [&](const Guest& guest) {
+    return guest.hello.rank == hello.rank;
+  });
+  return first == guests.end()
              ? ""
              : fmt::format("two processes of run {} have rank {}, one of them with pid {}",
                            group.run_name,
                            world_rank(group, hello.rank),
-                           slot.pid);
+                           first->pid);
 }
 
 void look_for_dead(const HostGroup& group, Segment& segment) {
@@ -134,7 +139,7 @@ std::shared_ptr<Segment> gather_ranks(const HostGroup& group) {
   std::vector<Guest> guests;  // their connections stay open until all are there
   while (!all_joined(*segment)) {
     if (std::optional<Guest> guest = accept_rank(listener, kWaitMilliseconds)) {
-      const std::string reason = objection(group, *segment, guest->hello);
+      const std::string reason = objection(group, guests, guest->hello);
       if (!reason.empty()) {
         put_refusal(*segment, reason);
       }

@@ -50,10 +50,14 @@ void limit_waiting(int socket, int seconds) {
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
-bool is_same_user(int socket) {
+// The process at the other end, if it is this user's.
+std::optional<pid_t> peer_of_this_user(int socket) {
   ucred who{};
   socklen_t length = sizeof(who);
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == ::getuid();
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 || who.uid != ::getuid()) {
+    return std::nullopt;
+  }
+  return who.pid;
 }
 
 // Room for one descriptor beside a message.
@@ -104,9 +108,11 @@ std::optional<Guest> accept_rank(const Descriptor& listener, int wait_ms) {
   }
   Guest guest{.connection = Descriptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC))};
   const int socket = guest.connection.get();
-  if (socket < 0 || !is_same_user(socket)) {
+  const std::optional<pid_t> pid = peer_of_this_user(socket);
+  if (!pid) {
     return std::nullopt;
   }
+  guest.pid = *pid;
   limit_waiting(socket, 1);
   if (::recv(socket, &guest.hello, sizeof(Hello), 0) != static_cast<ssize_t>(sizeof(Hello))) {
     return std::nullopt;
@@ -137,7 +143,7 @@ std::optional<Descriptor> call_first_rank(const std::string& run_name) {
   const Address address = address_of(run_name);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) !=
           0 ||
-      !is_same_user(socket.get())) {
+      !peer_of_this_user(socket.get())) {
     return std::nullopt;
   }
   return socket;

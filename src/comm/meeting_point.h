@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include <sys/types.h>
+
 // Where the processes of a run on one host find each other: a local socket in the abstract name
 // space, which vanishes with its process. Over it the first rank hands the others the descriptor of
 // the segment.
@@ -34,6 +36,7 @@ struct Hello {
 struct Guest {
   Descriptor connection;
   Hello hello;
+  pid_t pid = 0;
 };
 
 // kCommunication if another process listens under this run's name.
