@@ -206,11 +206,10 @@ class LiveBytes : public c10::MemoryReportingInfoBase {
 };
 
 // The same architecture with many layers: no unit is a large part of it.
-models::Model deep_model(const TemporaryFolder& folder) {
+formats::ModelConfig deep_config(const TemporaryFolder& folder) {
   Json config = Json::parse(read_file(golden("llama3/config.json"), ErrorKind::kModel));
   config["num_hidden_layers"] = 20;
-  return models::random_llama(formats::read_model_config(folder.write("deep.json", config.dump())),
-                              {});
+  return formats::read_model_config(folder.write("deep.json", config.dump()));
 }
 
 std::int64_t largest_unit_bytes(const models::Model& model) {
@@ -227,13 +226,14 @@ std::int64_t largest_unit_bytes(const models::Model& model) {
 
 TEST(SaveResult, NoRankHoldsMoreThanAUnitAndItsTensor) {
   const TemporaryFolder folder;
-  const models::Model model = deep_model(folder);
+  const formats::ModelConfig config = deep_config(folder);
+  const models::Model model = models::random_llama(config, {});
   const std::int64_t unit_bytes = largest_unit_bytes(model);
   ASSERT_GT(model.num_parameters() * static_cast<std::int64_t>(sizeof(float)), 8 * unit_bytes);
   std::array<std::int64_t, 2> peaks{};
   run(
       {.stage = 3, .ranks = 2, .dtype = at::kFloat},
-      [&] { return deep_model(folder); },
+      [&] { return models::random_llama(config, {}); },
       [&](const Rank& rank) {
         auto live = std::make_shared<LiveBytes>();
         const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, live);
