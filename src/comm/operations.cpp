@@ -23,23 +23,16 @@ std::span<T> stretch(std::span<T> bytes, std::uint64_t round, std::size_t piece)
 
 }  // namespace
 
-InlineGather::InlineGather(CallQueue& queue, std::span<std::byte> full, BufferPtr owner)
-    : queue_(queue),
-      shard_bytes_(full.size() / as_size(queue.size())),
-      full_(full.data()),
-      placement_{.stride = shard_bytes_},
-      owner_(std::move(owner)) {
-}
-
 InlineGather::InlineGather(CallQueue& queue,
                            std::size_t shard_bytes,
-                           BufferPtr full,
-                           Placement placement)
+                           std::byte* full,
+                           Placement placement,
+                           BufferPtr owner)
     : queue_(queue),
       shard_bytes_(shard_bytes),
-      full_(full->data()),
+      full_(full),
       placement_(placement),
-      owner_(std::move(full)) {
+      owner_(std::move(owner)) {
 }
 
 bool InlineGather::advance() {

@@ -19,9 +19,12 @@ class BarrierOperation : public Operation {
 // Calls small enough to carry every rank's bytes: parts[r] becomes what rank r gave.
 class InlineGather : public Operation {
  public:
-  InlineGather(CallQueue& queue, std::span<std::byte> full, BufferPtr owner);
-  // `placement` has a stride.
-  InlineGather(CallQueue& queue, std::size_t shard_bytes, BufferPtr full, Placement placement);
+  // `placement` has a stride; `owner` keeps `full` alive, if that needs it.
+  InlineGather(CallQueue& queue,
+               std::size_t shard_bytes,
+               std::byte* full,
+               Placement placement,
+               BufferPtr owner = nullptr);
   bool advance() override;
 
  private:

@@ -150,7 +150,11 @@ void SharedCommunicator::agree(const Call& call, const std::string& failure) {
   std::array<std::byte, kInlineBytes> mine{};
   std::memcpy(mine.data(), failure.data(), std::min(failure.size(), mine.size() - 1));
   std::vector<std::byte> all(mine.size() * static_cast<std::size_t>(queue_->size()));
-  queue_->start(call, std::make_shared<InlineGather>(*queue_, all, nullptr), {.payload = mine})
+  queue_
+      ->start(call,
+              std::make_shared<InlineGather>(
+                  *queue_, mine.size(), all.data(), Placement{.stride = mine.size()}),
+              {.payload = mine})
       .wait();
   for (std::size_t r = 0; r < static_cast<std::size_t>(queue_->size()); ++r) {
     const std::string told(reinterpret_cast<const char*>(all.data() + r * mine.size()));
@@ -193,7 +197,7 @@ InFlight SharedCommunicator::all_gather(const std::string& label,
   if (shard.size() <= kInlineBytes) {
     return queue_->start(
         call,
-        std::make_shared<InlineGather>(*queue_, shard.size(), std::move(full), placement),
+        std::make_shared<InlineGather>(*queue_, shard.size(), full->data(), placement, full),
         {.payload = shard});
   }
   return queue_->start(call,

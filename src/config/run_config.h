@@ -63,13 +63,20 @@ struct DataSettings {
   std::vector<std::string> eval_dataset;
   double val_size = 0;
   std::string prompt_template;  // empty: not given
-  std::int64_t cutoff_len =
-      0;  // 0: min(2048, max_position_embeddings), which needs the model's config
+  std::int64_t cutoff_len = 0;  // 0: by default, which needs the model's config: longest_row()
   std::int64_t max_samples = -1;
   bool train_on_prompt = false;
   bool skip_bad_rows = false;
   bool packing = true;
   bool shuffle = true;
+
+  // Where rows are cut, in tokens.
+  [[nodiscard]] std::int64_t longest_row(std::int64_t max_position_embeddings) const noexcept {
+    constexpr std::int64_t kDefault = 2048;
+    return cutoff_len > 0                       ? cutoff_len
+           : max_position_embeddings < kDefault ? max_position_embeddings
+                                                : kDefault;
+  }
 
   bool operator==(const DataSettings&) const = default;
 };

@@ -11,8 +11,6 @@
 #include "optim/norm.h"
 #include <fmt/format.h>
 
-#include <ATen/ops/isfinite.h>
-
 namespace zeroth::engine {
 
 using arithmetic::LossScaler;
@@ -23,10 +21,7 @@ namespace {
 zero::ZeroOptions zero_options(const EngineOptions& options, int num_moments, bool alone) {
   const zero::StagePolicy policy =
       zero::policy_for(options.zero_stage, options.reduce_every_micro_step);
-  return {options.tuning,
-          alone ? zero::StagePolicy{} : policy,
-          options.dtype,
-          num_moments};
+  return {options.tuning, alone ? zero::StagePolicy{} : policy, options.dtype, num_moments};
 }
 
 }  // namespace
@@ -101,9 +96,7 @@ StepReport Engine::step() {
   }
   const StepReport report = told([this] { return finish_window(); });
   for (zero::UnitState& unit : walk_->units()) {
-    if (unit.trains()) {
-      unit.gradients().clear();
-    }
+    unit.clear_gradients();
   }
   window_loss_ = {};
   non_finite_output_.reset();
@@ -114,9 +107,7 @@ StepReport Engine::step() {
 
 void Engine::settle() {
   for (zero::UnitState& unit : walk_->units()) {
-    if (unit.trains()) {
-      unit.weights().settle();
-    }
+    unit.settle();
   }
 }
 
@@ -230,9 +221,7 @@ void Engine::note(const char* phase) const {
 
 void Engine::finish_reductions() {
   for (zero::UnitState& unit : walk_->units()) {
-    if (unit.trains()) {
-      unit.gradients().finish();
-    }
+    unit.finish_gradients();
   }
 }
 

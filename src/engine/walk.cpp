@@ -4,16 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include "base/check.h"
-#include "base/error.h"
 #include "memory/tensor_tally.h"
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/isfinite.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -38,10 +34,6 @@ std::vector<std::vector<std::size_t>> completions(
     complete_at[first[unit]].push_back(unit);
   }
   return complete_at;
-}
-
-bool all_finite(const at::Tensor& x) {
-  return !x.defined() || !x.is_floating_point() || at::isfinite(x).all().item<bool>();
 }
 
 at::Generator generator() {
@@ -83,12 +75,9 @@ Walk::Walk(models::UnitList& units,
       options_(options),
       tape_(units.size()) {
   states_.reserve(units.size());
-  std::vector<std::int64_t> padded_numels;
   for (const auto& unit : units) {
     states_.emplace_back(*unit, shared_);
-    padded_numels.push_back(states_.back().layout().padded_numel());
   }
-  depth_ = zero::prefetch_depth(shared_->options(), padded_numels);
 }
 
 models::ForwardContext Walk::context() {
@@ -303,102 +292,36 @@ void Walk::prefetch(std::size_t index, Direction direction) {
   }
   const zero::ZeroOptions& options = shared_->options();
   const std::int64_t limit = options.prefetch_elements.value_or(0);
-  if (states_[index].trains()) {
-    states_[index].weights().prefetch();
-  }
+  states_[index].prefetch();
   std::int64_t ahead = 0;
   std::size_t next = index;
-  for (std::int64_t count = 0; count < depth_; ++count) {
+  for (std::int64_t count = 0; count < shared_->prefetch_depth(); ++count) {
     if (direction == Direction::kForward ? next + 1 == states_.size() : next == 0) {
       return;
     }
     next += direction == Direction::kForward ? 1 : std::size_t(-1);
     const std::int64_t elements = states_[next].layout().padded_numel();
     ahead += elements;
-    const bool gathers = states_[next].trains() && states_[next].weights().gathers();
+    const bool gathers = states_[next].gathers();
     if ((count > 0 && ahead > limit) ||
         (gathers && shared_->live_elements() + elements > options.max_live_elements)) {
       return;
     }
-    if (gathers) {
-      states_[next].weights().prefetch();
-    }
+    states_[next].prefetch();
   }
 }
 
 void Walk::acquire(std::size_t index) {
-  if (states_[index].trains()) {
-    states_[index].weights().acquire();
-  }
+  states_[index].acquire();
   for (const std::size_t owner : borrowed_from_[index]) {
-    if (states_[owner].trains()) {
-      states_[owner].weights().acquire();
-    }
+    states_[owner].acquire();
   }
 }
 
 void Walk::release(std::size_t index) {
-  if (states_[index].trains()) {
-    states_[index].weights().release();
-  }
+  states_[index].release();
   for (const std::size_t owner : borrowed_from_[index]) {
-    if (states_[owner].trains()) {
-      states_[owner].weights().release();
-    }
-  }
-}
-
-void Walk::find_non_finite() {
-  first_non_finite_ = states_.size() - 1;
-  for (std::size_t index = 1; index < tape_.size(); ++index) {
-    if (!all_finite(tape_[index].input)) {
-      first_non_finite_ = index - 1;
-      return;
-    }
-  }
-}
-
-void Walk::note_unused(std::size_t index) {
-  if (options_.ignore_unused) {
-    return;
-  }
-  for (const std::size_t unit : complete_at_[index]) {
-    for (std::size_t leaf = 0; leaf < states_[unit].leaves().size(); ++leaf) {
-      if (!states_[unit].gradients().got(leaf)) {
-        unused_.push_back(states_[unit].trainable()[leaf]->name);
-      }
-    }
-  }
-}
-
-void Walk::refuse_unused() const {
-  if (unused_.empty()) {
-    return;
-  }
-  throw Error(ErrorKind::kConfig,
-              fmt::format("no gradient reached {} in this micro-step, and "
-                          "ignore_unused_parameters is false\n  Use every trainable parameter in "
-                          "each forward, freeze those that are not used, or set "
-                          "ignore_unused_parameters to true.",
-                          fmt::join(unused_, ", ")));
-}
-
-void Walk::check_loss(const at::Tensor& loss) const {
-  const std::string& name = states_.back().unit().name();
-  if (!loss.defined() || loss.numel() != 1) {
-    throw Error(ErrorKind::kModel,
-                fmt::format("unit {} gave {} where a loss sum, one number, is needed",
-                            name,
-                            loss.defined() ? fmt::format("{} numbers", loss.numel()) : "nothing"));
-  }
-  const bool anything_trains =
-      std::any_of(states_.begin(), states_.end(), [](const auto& state) { return state.trains(); });
-  if (anything_trains && !loss.requires_grad()) {
-    throw Error(ErrorKind::kModel,
-                fmt::format("the loss that unit {} gave depends on no trainable parameter: it has "
-                            "no gradient\n  Compute it from the parameters, without detach() and "
-                            "outside NoGradGuard.",
-                            name));
+    states_[owner].release();
   }
 }
 

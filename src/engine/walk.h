@@ -92,7 +92,6 @@ class Walk {
   std::vector<std::vector<std::size_t>> borrowed_from_;  // per unit: whose parameters it reads too
   std::vector<std::vector<std::size_t>> complete_at_;    // whose gradients are complete after it
   Options options_;
-  std::int64_t depth_ = 0;  // units gathered ahead
   std::vector<zero::UnitState> states_;
   std::vector<Tape> tape_;
   models::TokenBatch batch_;

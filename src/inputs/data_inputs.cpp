@@ -7,16 +7,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kLongestDefaultRow = 2048;
-
 data::LoadSettings load_settings(const config::DataSettings& settings,
                                  const formats::ModelConfig& model) {
   const bool pretrains = settings.stage == config::TrainStage::kPretrain;
   return {.stage = pretrains ? data::Stage::kPretrain : data::Stage::kSupervised,
           .prompt_template = settings.prompt_template.empty() ? "empty" : settings.prompt_template,
-          .cutoff_len = settings.cutoff_len > 0
-                            ? settings.cutoff_len
-                            : std::min(kLongestDefaultRow, model.max_position_embeddings),
+          .cutoff_len = settings.longest_row(model.max_position_embeddings),
           .max_samples = settings.max_samples,
           .embedding_rows = model.vocab_size,
           .train_on_prompt = settings.train_on_prompt,

@@ -279,21 +279,13 @@ StepLoss Engine::Impl::sum_over_ranks(const StepLoss& loss) {
 }
 
 std::string Engine::Impl::start_table() const {
-  std::int64_t trainable = 0;
-  std::int64_t all = 0;
-  for (const auto& unit : units_) {
-    for (const models::Parameter& parameter : unit->parameters()) {
-      const std::int64_t numel = parameter.numel();
-      all += numel;
-      trainable += parameter.trainable ? numel : 0;
-    }
-  }
+  const models::ParameterCounts counts = models::count_parameters(units_);
   std::string table = config::start_table(config_);
   table += fmt::format("\nmodel: {} {}, {} of {} parameters trainable",
                        units_.size(),
                        units_.size() == 1 ? "unit" : "units",
-                       trainable,
-                       all);
+                       counts.trainable,
+                       counts.all);
   for (const std::string& line : groups_.lines) {
     table += "\n  " + line;
   }

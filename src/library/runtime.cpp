@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/make.h"
 #include "config/resolve.h"
 #include "engine/processors.h"
 #include "library/runtime_state.h"
 #include "library/tensor_error.h"
+#include "train/communicator.h"
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -58,28 +58,22 @@ int report(RuntimeAccess::State& state, ErrorKind kind, const std::string& messa
   return exit_code(kind);
 }
 
-std::unique_ptr<comm::Communicator> make_communicator(const StatePtr& state, double timeout_s) {
+std::unique_ptr<comm::Communicator> communicator_of(const StatePtr& state, double timeout_s) {
   const config::Placement& place = state->place;
-  switch (place.kind) {
-    case config::LaunchKind::kLocal:
-      return comm::make_local_communicator();
-    case config::LaunchKind::kHost:
-      return comm::make_host_communicator({.run_name = place.run_name,
-                                           .rank = static_cast<int>(place.rank),
-                                           .size = static_cast<int>(place.world_size),
-                                           .start_timeout_s = timeout_s});
-    case config::LaunchKind::kMpi:
-      break;
-  }
-  // Nothing can be thrown out of MPI's own start.
-  return comm::make_mpi_communicator(timeout_s, [state](const Error& error) {
-    ::_exit(report(*state, error.kind(), error.what()));
-  });
+  return train::make_communicator(place.kind,
+                                  {.run_name = place.run_name,
+                                   .rank = static_cast<int>(place.rank),
+                                   .size = static_cast<int>(place.world_size),
+                                   .start_timeout_s = timeout_s},
+                                  [state](const Error& error) {
+                                    // Nothing can be thrown out of MPI's own start.
+                                    ::_exit(report(*state, error.kind(), error.what()));
+                                  });
 }
 
 void join(const StatePtr& state, const RuntimeOptions& options) {
   state->place = placement();
-  state->comm = make_communicator(state, options.start_timeout_s);
+  state->comm = communicator_of(state, options.start_timeout_s);
   log::set_quiet(state->comm->rank() != 0);
   state->comm->on_note([raw = state.get()](const std::string& activity) {
     if (raw->status) {

@@ -199,23 +199,11 @@ Parameter* Model::find(const std::string& name) {
 }
 
 std::int64_t Model::num_parameters() const {
-  std::int64_t total = 0;
-  for (const auto& unit : units) {
-    for (const Parameter& parameter : unit->parameters()) {
-      total += parameter.numel();
-    }
-  }
-  return total;
+  return count_parameters(units).all;
 }
 
 std::int64_t Model::num_trainable() const {
-  std::int64_t total = 0;
-  for (const auto& unit : units) {
-    for (const Parameter& parameter : unit->parameters()) {
-      total += parameter.trainable ? parameter.numel() : 0;
-    }
-  }
-  return total;
+  return count_parameters(units).trainable;
 }
 
 Model load_llama(const formats::ModelConfig& config,

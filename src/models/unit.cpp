@@ -13,6 +13,17 @@ std::int64_t Parameter::numel() const {
   return std::accumulate(all.begin(), all.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+ParameterCounts count_parameters(const UnitList& units) {
+  ParameterCounts counts;
+  for (const auto& unit : units) {
+    for (const Parameter& parameter : unit->parameters()) {
+      counts.all += parameter.numel();
+      counts.trainable += parameter.trainable ? parameter.numel() : 0;
+    }
+  }
+  return counts;
+}
+
 void Parameter::read_values(std::int64_t begin, std::span<float> values) const {
   if (!value.defined()) {
     read(begin, values);

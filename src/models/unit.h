@@ -104,4 +104,12 @@ class Unit {
 
 using UnitList = std::vector<std::unique_ptr<Unit>>;
 
+// Elements of all parameters, and of those that train.
+struct ParameterCounts {
+  std::int64_t all = 0;
+  std::int64_t trainable = 0;
+};
+
+[[nodiscard]] ParameterCounts count_parameters(const UnitList& units);
+
 }  // namespace zeroth::models

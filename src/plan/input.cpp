@@ -13,8 +13,6 @@ namespace {
 
 using config::RunConfig;
 
-// As the loader cuts rows (DESIGN's default, LLaMA-Factory's name).
-constexpr std::int64_t kLongestDefaultRow = 2048;
 constexpr std::int64_t kMostRanksPerNode = 8;
 
 constexpr auto kOptimizerPlace = "zero_optimization.offload_optimizer.device";
@@ -101,9 +99,7 @@ void fill_machine(const RunConfig& config, PlanInput& input) {
 void fill_rows(const RunConfig& config, PlanInput& input) {
   input.micro_batch_rows = config.batch.micro_batch_rows;
   input.accumulation = config.batch.accumulation;
-  input.row_tokens = config.data.cutoff_len > 0
-                         ? config.data.cutoff_len
-                         : std::min(kLongestDefaultRow, input.model.max_position_embeddings);
+  input.row_tokens = config.data.longest_row(input.model.max_position_embeddings);
   const bool evaluates = config.data.val_size > 0 || !config.data.eval_dataset.empty();
   input.eval_rows = evaluates ? config.batch.eval_rows : 0;
 }

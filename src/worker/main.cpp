@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/worker_status.h"
 #include "engine/processors.h"
+#include "memory/tensor_error.h"
 #include "worker/commands.h"
 #include "worker/ranks.h"
 #include "worker/signals.h"
@@ -119,13 +120,10 @@ int report_no_memory(Status& status) {
                 "--per_device_train_batch_size, --per_device_eval_batch_size or --lora_rank.");
 }
 
-// LibTorch tells that memory ran out in words alone.
 int report_tensor_error(Status& status, const c10::Error& error) {
   const std::string what = error.what_without_backtrace();
-  const bool no_memory = what.find("can't allocate memory") != std::string::npos ||
-                         what.find("not enough memory") != std::string::npos ||
-                         what.find("Storage size calculation overflowed") != std::string::npos;
-  return no_memory ? report_no_memory(status) : report(status, ErrorKind::kInternal, what);
+  return zeroth::memory::says_out_of_memory(what) ? report_no_memory(status)
+                                                  : report(status, ErrorKind::kInternal, what);
 }
 
 }  // namespace

@@ -5,34 +5,22 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "train/communicator.h"
 #include "worker/test_stop.h"
 #include <fmt/format.h>
 
 namespace zeroth::worker {
-namespace {
-
-std::unique_ptr<comm::Communicator> make_communicator(const config::RunConfig& config,
-                                                      const RankHooks& hooks) {
-  switch (config.launch.kind) {
-    case config::LaunchKind::kLocal:
-      return comm::make_local_communicator();
-    case config::LaunchKind::kHost:
-      return comm::make_host_communicator({.run_name = config.launch.run_name,
-                                           .rank = static_cast<int>(config.launch.rank),
-                                           .size = static_cast<int>(config.batch.world_size),
-                                           .start_timeout_s = config.launch.start_timeout_s});
-    case config::LaunchKind::kMpi:
-      break;
-  }
-  return comm::make_mpi_communicator(config.launch.start_timeout_s, hooks.give_up);
-}
-
-}  // namespace
 
 std::shared_ptr<comm::Communicator> join_ranks(const config::RunConfig& config,
                                                const RankHooks& hooks) {
   hooks.activity("joining the other ranks");
-  std::shared_ptr<comm::Communicator> comm = make_communicator(config, hooks);
+  std::shared_ptr<comm::Communicator> comm =
+      train::make_communicator(config.launch.kind,
+                               {.run_name = config.launch.run_name,
+                                .rank = static_cast<int>(config.launch.rank),
+                                .size = static_cast<int>(config.batch.world_size),
+                                .start_timeout_s = config.launch.start_timeout_s},
+                               hooks.give_up);
   if (comm->size() != config.batch.world_size) {
     throw Error(
         ErrorKind::kConfig,

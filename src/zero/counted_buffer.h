@@ -43,8 +43,6 @@ class SlotPool {
   SlotPool() = default;
   explicit SlotPool(std::vector<CountedBuffer> slots);
 
-  [[nodiscard]] bool empty() const noexcept { return free_.empty(); }
-
   [[nodiscard]] comm::BufferPtr take();
   void give(comm::BufferPtr slot);
 

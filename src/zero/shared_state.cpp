@@ -20,17 +20,16 @@ std::int64_t largest_passing(const ZeroOptions& options, const std::vector<std::
 
 }  // namespace
 
-std::int64_t prefetch_depth(const ZeroOptions& options,
-                            const std::vector<std::int64_t>& padded_numels) {
-  return shard::prefetch_depth(
-      {.ahead = options.prefetch_elements, .live = options.max_live_elements}, padded_numels);
-}
-
 SharedState::SharedState(std::shared_ptr<comm::Communicator> comm,
                          const ZeroOptions& options,
                          const UnitSizes& sizes,
                          std::shared_ptr<memory::Tally> tally)
-    : comm_(std::move(comm)), options_(options), tally_(std::move(tally)) {
+    : comm_(std::move(comm)),
+      options_(options),
+      tally_(std::move(tally)),
+      prefetch_depth_(shard::prefetch_depth(
+          {.ahead = options.prefetch_elements, .live = options.max_live_elements},
+          sizes.padded_numels)) {
   if (options_.policy.shard_parameters) {
     gathered_ = gather_slots(sizes);
   }
@@ -43,8 +42,7 @@ SharedState::SharedState(std::shared_ptr<comm::Communicator> comm,
 SlotPool SharedState::gather_slots(const UnitSizes& sizes) const {
   const std::int64_t bytes = largest_passing(options_, sizes.padded_numels) *
                              static_cast<std::int64_t>(c10::elementSize(options_.dtype));
-  const std::int64_t num_slots =
-      1 + prefetch_depth(options_, sizes.padded_numels) + sizes.num_lenders;
+  const std::int64_t num_slots = 1 + prefetch_depth_ + sizes.num_lenders;
   std::vector<CountedBuffer> slots;
   for (std::int64_t slot = 0; bytes > 0 && slot < num_slots; ++slot) {
     // One copy serves all ranks of the host; each counts its share.

@@ -45,6 +45,9 @@ class SharedState {
            (options_.communication != options_.grad_accum && comm_->size() > 1);
   }
 
+  // Stage 3: how many units are gathered ahead of the one in use.
+  [[nodiscard]] std::int64_t prefetch_depth() const noexcept { return prefetch_depth_; }
+
   // Elements of the units that are gathered, or being gathered, now.
   [[nodiscard]] std::int64_t live_elements() const noexcept { return live_elements_; }
 
@@ -57,12 +60,10 @@ class SharedState {
   std::shared_ptr<comm::Communicator> comm_;
   ZeroOptions options_;
   std::shared_ptr<memory::Tally> tally_;
+  std::int64_t prefetch_depth_;
   SlotPool gathered_;
   SlotPool travelling_;
   std::int64_t live_elements_ = 0;
 };
-
-[[nodiscard]] std::int64_t prefetch_depth(const ZeroOptions& options,
-                                          const std::vector<std::int64_t>& padded_numels);
 
 }  // namespace zeroth::zero

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "optim/norm.h"
+#include "zero/gather.h"
 #include "zero/numbers.h"
 
 #include <ATen/ops/empty.h>
@@ -146,40 +147,38 @@ void UnitGradients::wait() {
   }
   reductions_.clear();
   reduced_ = !keeps_shard();
-  if (!shared_.options().scatter) {
+  store_sums();
+  if (slot_ != nullptr) {
+    if (keeps_shard()) {
+      views_.clear();
+    }
+    shared_.travelling().give(std::move(slot_));
+    slot_ = nullptr;
+  }
+  const bool all_need_all = !shared_.options().policy.shard_optimizer;  // stage 0
+  if (last_of_window_ && all_need_all && shared_.comm().size() > 1) {
+    gathering_ = gather_sums();
+  }
+}
+
+// Sums that came into scratch memory go where they are kept; what spreads from the slot does so
+// first, since the store only adds to it, and what spreads from the store after.
+void UnitGradients::store_sums() {
+  const bool spreads = !shared_.options().scatter;
+  if (spreads && keeps_shard()) {
     spread_sums();
   }
   if (!adds_directly()) {
     add_scratch();
   }
-  if (slot_ != nullptr) {
-    views_ = keeps_shard() ? std::vector<at::Tensor>{} : std::move(views_);
-    shared_.travelling().give(std::move(slot_));
-    slot_ = nullptr;
+  if (spreads && !keeps_shard()) {
+    spread_sums();
   }
-  if (last_of_window_) {
-    start_gathering();
-  }
-}
-
-// At stage 0 every rank needs every sum.
-void UnitGradients::start_gathering() {
-  if (shared_.options().policy.shard_optimizer || shared_.comm().size() == 1) {
-    return;
-  }
-  const std::size_t bytes = as_size(own().size() * width_of(shared_.options().grad_accum));
-  const std::byte* const sums =
-      keeps_shard() ? shard_.data()
-                    : local_.data() + own().begin * width_of(shared_.options().grad_accum);
-  gathering_ = shared_.comm().all_gather("sums of " + unit_name_, {sums, bytes}, local_.get());
 }
 
 void UnitGradients::add_scratch() {
   const at::Tensor sums = flat_view(scratch_.data(), own().size(), at::kFloat);
-  const at::Tensor store =
-      keeps_shard()
-          ? flat_view(shard_.data(), own().size(), scalar_type(shared_.options().grad_accum))
-          : stored(own());
+  const at::Tensor store = flat_view(own_sums(), own().size(), sum_type());
   if (keeps_shard()) {
     store.add_(sums);
   } else {
@@ -188,19 +187,19 @@ void UnitGradients::add_scratch() {
   scratch_ = {};
 }
 
+// All sums, from each rank's part, as they are stored.
+comm::InFlight UnitGradients::gather_sums() {
+  const std::size_t bytes = as_size(own().size() * width_of(shared_.options().grad_accum));
+  return shared_.comm().all_gather("sums of " + unit_name_, {own_sums(), bytes}, local_.get());
+}
+
 // Without reduce_scatter every rank gets every sum, though it keeps its own part alone: the traffic
-// of an all-reduce.
+// of an all-reduce. At stage 0 they are gathered at the window's end anyway.
 void UnitGradients::spread_sums() {
   const ZeroOptions& options = shared_.options();
   if (!keeps_shard()) {
-    if (!adds_directly()) {
-      stored(own()).copy_(flat_view(scratch_.data(), own().size(), at::kFloat));
-    }
     if (options.policy.shard_optimizer) {
-      const std::size_t bytes = as_size(own().size() * width_of(options.grad_accum));
-      shared_.comm()
-          .all_gather("sums of " + unit_name_, {stored_at(own().begin), bytes}, local_.get())
-          .wait();
+      gather_sums().wait();
     }
     return;
   }
@@ -231,6 +230,16 @@ Range UnitGradients::range() const noexcept {
   return shared_.options().policy.shard_optimizer ? own() : Range{0, layout_.padded_numel()};
 }
 
+at::ScalarType UnitGradients::sum_type() const noexcept {
+  return scalar_type(shared_.options().grad_accum);
+}
+
+// This rank's part of the sums over ranks.
+std::byte* UnitGradients::own_sums() const noexcept {
+  return keeps_shard() ? shard_.data()
+                       : local_.data() + own().begin * width_of(shared_.options().grad_accum);
+}
+
 Range UnitGradients::own() const noexcept {
   return layout_.shard(shared_.comm().rank());
 }
@@ -250,7 +259,7 @@ std::byte* UnitGradients::stored_at(std::int64_t element) const noexcept {
 }
 
 at::Tensor UnitGradients::stored(Range part) const {
-  return flat_view(stored_at(part.begin), part.size(), scalar_type(shared_.options().grad_accum));
+  return flat_view(stored_at(part.begin), part.size(), sum_type());
 }
 
 std::span<const float> UnitGradients::read(Range part, FlatBuffer& scratch) const {
@@ -280,24 +289,15 @@ double UnitGradients::sum_of_squares(Range part) const {
 at::Tensor UnitGradients::gather() {
   finish();
   comm::Communicator& comm = shared_.comm();
-  at::Tensor sums = at::empty({layout_.padded_numel()}, at::kFloat);
+  const std::string label = "gradients of " + unit_name_;
   if (!keeps_shard() && !reduced_) {  // each rank has its own
+    at::Tensor sums = at::empty({layout_.padded_numel()}, at::kFloat);
     sums.copy_(stored({0, layout_.padded_numel()}));
-    comm.all_reduce("gradients of " + unit_name_, {sums.data_ptr<float>(), as_size(sums.numel())})
-        .wait();
+    comm.all_reduce(label, {sums.data_ptr<float>(), as_size(sums.numel())}).wait();
     return sums;
   }
-  const at::ScalarType type = scalar_type(shared_.options().grad_accum);
-  const std::byte* const place = keeps_shard() ? shard_.data() : stored_at(own().begin);
-  const at::Tensor mine =
-      flat_view(const_cast<std::byte*>(place), own().size(), type).to(at::kFloat).contiguous();
-  const auto full = comm::make_private_buffer(as_size(static_cast<std::int64_t>(sums.nbytes())));
-  comm.all_gather("gradients of " + unit_name_,
-                  {static_cast<const std::byte*>(mine.data_ptr()), mine.nbytes()},
-                  full)
-      .wait();
-  std::memcpy(sums.data_ptr(), full->data(), sums.nbytes());
-  return sums;
+  const at::Tensor mine = flat_view(own_sums(), own().size(), sum_type()).to(at::kFloat);
+  return gather_floats(comm, label, {mine.data_ptr<float>(), as_size(mine.numel())});
 }
 
 void UnitGradients::overwrite(Range part, const at::Tensor& values) {

@@ -59,14 +59,17 @@ class UnitGradients {
   void take_slot();
   void start_reductions();
   void reduce_bucket(shard::Range bucket);
+  void store_sums();
   void spread_sums();
-  void start_gathering();
+  [[nodiscard]] comm::InFlight gather_sums();
   [[nodiscard]] std::span<float> sums_target() noexcept;
   [[nodiscard]] bool adds_directly() const noexcept;
   void add_scratch();
   void point_views_at(void* data, comm::NumberType type);
   [[nodiscard]] at::Tensor stored(shard::Range part) const;
   [[nodiscard]] std::byte* stored_at(std::int64_t element) const noexcept;
+  [[nodiscard]] at::ScalarType sum_type() const noexcept;
+  [[nodiscard]] std::byte* own_sums() const noexcept;
   [[nodiscard]] bool keeps_shard() const noexcept;
   [[nodiscard]] shard::Range own() const noexcept;
 
@@ -83,7 +86,7 @@ class UnitGradients {
   std::vector<comm::InFlight> reductions_;
   bool last_of_window_ = false;  // what submit() was told
   comm::InFlight gathering_;     // stage 0: the other ranks' sums
-  bool reduced_ = false;  // local_ holds sums over ranks in own(), or in all at stage 0
+  bool reduced_ = false;         // local_ holds sums over ranks in own(), or in all at stage 0
 };
 
 }  // namespace zeroth::zero

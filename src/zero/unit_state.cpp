@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "zero/gather.h"
 #include "zero/numbers.h"
 #include "zero/segments.h"
 
@@ -113,6 +114,46 @@ void UnitState::read_first_values(Range range, std::span<float> values) const {
 const std::vector<at::Tensor>& UnitState::leaves() const noexcept {
   static const std::vector<at::Tensor> none;
   return weights_ == nullptr ? none : weights_->leaves();
+}
+
+void UnitState::prefetch() const {
+  if (trains()) {
+    weights_->prefetch();
+  }
+}
+
+void UnitState::acquire() const {
+  if (trains()) {
+    weights_->acquire();
+  }
+}
+
+void UnitState::release() const {
+  if (trains()) {
+    weights_->release();
+  }
+}
+
+void UnitState::settle() const {
+  if (trains()) {
+    weights_->settle();
+  }
+}
+
+bool UnitState::gathers() const noexcept {
+  return trains() && weights_->gathers();
+}
+
+void UnitState::finish_gradients() const {
+  if (trains()) {
+    gradients_->finish();
+  }
+}
+
+void UnitState::clear_gradients() const {
+  if (trains()) {
+    gradients_->clear();
+  }
 }
 
 double UnitState::sum_of_squares(std::int64_t rank) const {
@@ -233,14 +274,11 @@ at::Tensor UnitState::gather_moment(int index) const {
 }
 
 at::Tensor UnitState::gather(const std::string& what, std::span<const float> own) const {
-  at::Tensor full = at::empty({layout_->padded_numel()}, at::kFloat);
-  if (static_cast<std::int64_t>(own.size()) == layout_->padded_numel()) {
-    std::memcpy(full.data_ptr(), own.data(), full.nbytes());
-    return full;
+  if (static_cast<std::int64_t>(own.size()) < layout_->padded_numel()) {
+    return gather_floats(shared_->comm(), what + " of " + unit_->name(), own);
   }
-  const comm::BufferPtr buffer = comm::make_private_buffer(full.nbytes());
-  shared_->comm().all_gather(what + " of " + unit_->name(), std::as_bytes(own), buffer).wait();
-  std::memcpy(full.data_ptr(), buffer->data(), full.nbytes());
+  at::Tensor full = at::empty({layout_->padded_numel()}, at::kFloat);
+  std::memcpy(full.data_ptr(), own.data(), full.nbytes());
   return full;
 }
 

@@ -45,9 +45,16 @@ class UnitState {
   [[nodiscard]] const shard::FlatLayout& layout() const noexcept { return *layout_; }
 
   // trains() only.
-  [[nodiscard]] UnitWeights& weights() const noexcept { return *weights_; }
-
   [[nodiscard]] UnitGradients& gradients() const noexcept { return *gradients_; }
+
+  // Of the weights and gradients; a unit that trains nothing has none, and does nothing.
+  void prefetch() const;
+  void acquire() const;
+  void release() const;
+  void settle() const;
+  [[nodiscard]] bool gathers() const noexcept;
+  void finish_gradients() const;
+  void clear_gradients() const;
 
   // The sum of squares over the part of shard `rank`'s range that this rank has gradients of: its
   // own, or all at stage 0.
@@ -77,8 +84,6 @@ class UnitState {
   [[nodiscard]] std::optional<std::size_t> first_non_finite_gradient() const;
 
  private:
-  struct Piece;
-
   void make_state();
   void read_first_values(shard::Range range, std::span<float> values) const;
   [[nodiscard]] at::Tensor gather(const std::string& what, std::span<const float> own) const;

@@ -103,7 +103,7 @@ void UnitWeights::acquire() {
     return;
   }
   prefetch();
-  finish_transfers();
+  settle();
   if (gathered_ != nullptr) {
     point_at(gathered_->data());
   }
@@ -129,7 +129,7 @@ void UnitWeights::publish() {
               "updated weights",
               shared_.options().allgather_bucket_elements);
   if (!shared_.options().overlap) {
-    finish_transfers();
+    settle();
   }
 }
 
@@ -150,7 +150,7 @@ void UnitWeights::gather_into(const comm::BufferPtr& full,
   }
 }
 
-void UnitWeights::finish_transfers() {
+void UnitWeights::settle() {
   for (comm::InFlight& transfer : transfers_) {
     transfer.wait();
   }

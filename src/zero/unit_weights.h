@@ -45,10 +45,8 @@ class UnitWeights {
   void release();
   void publish();
 
-  // Waits for what publish() has started: before this rank's part changes again.
-  void settle() { finish_transfers(); }
-
-  [[nodiscard]] bool acquired() const noexcept { return holders_ > 0; }
+  // Waits for what publish() or prefetch() has started: before this rank's part changes again.
+  void settle();
 
   // Whether prefetch() would have to gather.
   [[nodiscard]] bool gathers() const noexcept {
@@ -64,7 +62,6 @@ class UnitWeights {
   void adopt(const Reader& first_values);
   void make_leaves(const std::vector<models::Parameter*>& parameters);
   void gather_into(const comm::BufferPtr& full, const std::string& what, std::int64_t bucket);
-  void finish_transfers();
   void point_at(void* data) const;
   [[nodiscard]] shard::Range held_range() const noexcept;
 

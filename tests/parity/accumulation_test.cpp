@@ -1,4 +1,4 @@
-#include "parity/support.h"
+#include "parity/runs.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -60,19 +60,6 @@ void train(Trainee& trainee, const models::TokenBatch& rows, std::int64_t micro_
     }
     ASSERT_TRUE(train_window(*trainee.engine, micro_batches).updated);
   }
-}
-
-// All that was trained, end to end.
-at::Tensor trained_values(const Trainee& trainee) {
-  std::vector<at::Tensor> values;
-  for (const auto& unit : trainee.model.units) {
-    for (const models::Parameter& parameter : unit->parameters()) {
-      if (parameter.trainable) {
-        values.push_back(trainee.engine->parameter_value(parameter.name).flatten());
-      }
-    }
-  }
-  return at::cat(values);
 }
 
 class Accumulation : public testing::TestWithParam<Cut> {};

@@ -1,17 +1,13 @@
-#include <exception>
 #include <fstream>
-#include <thread>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "comm/make.h"
 #include "config/resolve.h"
 #include "config/schedule_rules.h"
-#include "parity/support.h"
+#include "parity/runs.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 // A run of DeepSpeed itself, from its own ds_config.json: the settings go the product's way, and
 // two ranks (threads here) then take the same steps over the same rows.
@@ -79,7 +75,6 @@ struct Outcome {
 
 // ids [update, micro-step, rank, row, token]; labels are the ids themselves.
 Outcome run_rank(const config::RunConfig& config, std::shared_ptr<comm::Communicator> comm) {
-  at::set_num_threads(1);
   const std::int64_t rank = comm->rank();
   Trainee trainee = trainee_of(config, std::move(comm));
   const formats::SafetensorsFile rows(reference("ids.safetensors"));
@@ -102,28 +97,14 @@ Outcome run_rank(const config::RunConfig& config, std::shared_ptr<comm::Communic
 }
 
 Outcome run(const config::RunConfig& config) {
-  auto group = comm::make_thread_group(kRanks);
-  std::vector<Outcome> outcomes(group.size());
-  std::vector<std::exception_ptr> errors(group.size());
-  std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < group.size(); ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        outcomes[rank] = run_rank(config, std::move(group[rank]));
-      } catch (...) {
-        errors[rank] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  for (const auto& error : errors) {
-    if (error) {
-      std::rethrow_exception(error);
+  Outcome first;
+  on_threads(kRanks, [&](const std::shared_ptr<comm::Communicator>& comm) {
+    Outcome outcome = run_rank(config, comm);
+    if (comm->rank() == 0) {
+      first = std::move(outcome);
     }
-  }
-  return outcomes.front();
+  });
+  return first;
 }
 
 class DeepSpeedRun : public testing::TestWithParam<int> {

@@ -1,16 +1,13 @@
 #include <algorithm>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include "base/error.h"
-#include "comm/make.h"
 #include "engine/engine.h"
-#include "parity/support.h"
+#include "parity/runs.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 // What becomes of each rank's gradients: a model of three numbers whose gradient is what the batch
 // says, on ranks that are threads.
@@ -70,17 +67,9 @@ struct Trained {
 using Body = std::function<void(const Trained&, std::int64_t rank)>;
 
 void on_two_ranks(const Setting& setting, const Body& body) {
-  auto group = comm::make_thread_group(2);
-  std::vector<std::thread> ranks;
-  for (auto& member : group) {
-    ranks.emplace_back([&setting, &body, comm = std::shared_ptr(std::move(member))] {
-      at::set_num_threads(1);
-      body(Trained(setting, comm), comm->rank());
-    });
-  }
-  for (std::thread& rank : ranks) {
-    rank.join();
-  }
+  parity::on_threads(2, [&](const std::shared_ptr<comm::Communicator>& comm) {
+    body(Trained(setting, comm), comm->rank());
+  });
 }
 
 void expect_all(const at::Tensor& values, double expected) {
