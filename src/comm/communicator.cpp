@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
+
 namespace zeroth::comm {
 namespace {
 
@@ -66,12 +68,23 @@ void Communicator::tell_activity(const std::string& /*activity*/) noexcept {
 void Communicator::abort(const std::string& /*reason*/) noexcept {
 }
 
+std::vector<double> ValuesInFlight::wait() {
+  ZEROTH_CHECK(all_ != nullptr, "values are waited for that nobody sends");
+  work_.wait();
+  const std::span<double> gathered = all_->as<double>();
+  return {gathered.begin(), gathered.end()};
+}
+
+ValuesInFlight Communicator::start_gathering_values(const std::string& label,
+                                                    std::span<const double> values) {
+  auto all = make_private_buffer(values.size_bytes() * static_cast<std::size_t>(size()));
+  InFlight work = all_gather(label, std::as_bytes(values), all);
+  return {std::move(work), std::move(all)};
+}
+
 std::vector<double> Communicator::gather_values(const std::string& label,
                                                 std::span<const double> values) {
-  const auto full = make_private_buffer(values.size_bytes() * static_cast<std::size_t>(size()));
-  all_gather(label, std::as_bytes(values), full).wait();
-  const std::span<double> gathered = full->as<double>();
-  return {gathered.begin(), gathered.end()};
+  return start_gathering_values(label, values).wait();
 }
 
 }  // namespace zeroth::comm

@@ -87,6 +87,19 @@ class InFlight {
   std::unique_ptr<Work> work_;
 };
 
+// Every rank's values on their way, rank after rank.
+class ValuesInFlight {
+ public:
+  ValuesInFlight() = default;
+  ValuesInFlight(InFlight work, BufferPtr all) : work_(std::move(work)), all_(std::move(all)) {}
+
+  [[nodiscard]] std::vector<double> wait();
+
+ private:
+  InFlight work_;
+  BufferPtr all_;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -151,7 +164,9 @@ class Communicator {
   virtual void abort(const std::string& reason) noexcept;
 
   // Every rank's values, rank after rank: for counts and norms, which callers then add in rank
-  // order.
+  // order. `values` must stay until the wait.
+  [[nodiscard]] ValuesInFlight start_gathering_values(const std::string& label,
+                                                      std::span<const double> values);
   [[nodiscard]] std::vector<double> gather_values(const std::string& label,
                                                   std::span<const double> values);
 

@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <exception>
 #include <numeric>
@@ -23,6 +24,21 @@ zero::ZeroOptions zero_options(const EngineOptions& options, int num_moments, bo
       zero::policy_for(options.zero_stage, options.reduce_every_micro_step);
   return {options.tuning, alone ? zero::StagePolicy{} : policy, options.dtype, num_moments};
 }
+
+std::array<double, 2> terms_of(const Loss& loss) {
+  return {loss.sum, static_cast<double>(loss.weight)};
+}
+
+Loss total_of(const std::vector<double>& terms) {
+  Loss total;
+  for (std::size_t rank = 0; rank < terms.size() / 2; ++rank) {
+    total.sum += terms[2 * rank];
+    total.weight += static_cast<std::int64_t>(terms[2 * rank + 1]);
+  }
+  return total;
+}
+
+constexpr auto kLossLabel = "loss and target tokens";
 
 }  // namespace
 
@@ -86,6 +102,9 @@ void Engine::backward(const Loss& loss) {
   awaiting_backward_ = false;
   window_loss_.sum += loss.sum;
   window_loss_.weight += loss.weight;
+  if (is_last_micro_step()) {
+    told([this] { start_summing_losses(); });
+  }
   told([&] { walk_->backward(loss_scale() / options_.gradient_divisor, is_last_micro_step()); });
 }
 
@@ -111,10 +130,16 @@ void Engine::settle() {
   }
 }
 
+// The last backward hides the way of these few bytes.
+void Engine::start_summing_losses() {
+  window_terms_ = terms_of(window_loss_);
+  window_losses_ = comm().start_gathering_values(kLossLabel, window_terms_);
+}
+
 StepReport Engine::finish_window() {
   ++num_attempts_;
   note("reduction");
-  const Loss loss = sum_over_ranks(window_loss_);
+  const Loss loss = total_of(window_losses_.wait());
   StepReport report{
       .window_finished = true, .step = num_updates_, .attempts = num_attempts_, .loss = loss};
   report.learning_rate = learning_rate();
@@ -246,14 +271,7 @@ double Engine::gradient_norm(double scale) const {
 }
 
 Loss Engine::sum_over_ranks(const Loss& loss) const {
-  const std::vector<double> values = comm().gather_values(
-      "loss and target tokens", std::vector<double>{loss.sum, static_cast<double>(loss.weight)});
-  Loss total;
-  for (std::size_t rank = 0; rank < values.size() / 2; ++rank) {
-    total.sum += values[2 * rank];
-    total.weight += static_cast<std::int64_t>(values[2 * rank + 1]);
-  }
-  return total;
+  return total_of(comm().gather_values(kLossLabel, terms_of(loss)));
 }
 
 }  // namespace zeroth::engine

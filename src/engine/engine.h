@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -105,6 +106,7 @@ class Engine {
   [[nodiscard]] Place find(const std::string& name) const;
   [[nodiscard]] at::Tensor flat_value(const Place& place, const at::Tensor& value) const;
   [[nodiscard]] double stored_per_target() const;
+  void start_summing_losses();
   StepReport finish_window();
   void finish_reductions();
   [[nodiscard]] double gradient_norm(double scale) const;
@@ -128,6 +130,8 @@ class Engine {
   std::optional<arithmetic::LossScaler> scaler_;  // fp16
   bool awaiting_backward_ = false;
   Loss window_loss_;
+  std::array<double, 2> window_terms_{};  // the same, while it goes to the other ranks
+  comm::ValuesInFlight window_losses_;
   std::optional<std::size_t> non_finite_output_;  // the first unit of this window, on this rank
   std::int64_t window_micro_steps_ = 0;
   std::int64_t micro_steps_done_ = 0;
