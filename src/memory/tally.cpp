@@ -1,10 +1,7 @@
 #include "memory/tally.h"
 
-#include <fstream>
 #include <numeric>
 #include <string>
-
-#include <sys/resource.h>
 
 namespace zeroth::memory {
 
@@ -70,25 +67,6 @@ std::int64_t Tally::bytes(Purpose purpose) const noexcept {
 std::int64_t Tally::model_state_bytes() const noexcept {
   return bytes(Purpose::kWeights) + bytes(Purpose::kGradients) + bytes(Purpose::kMaster) +
          bytes(Purpose::kMoments);
-}
-
-std::int64_t peak_resident_bytes() {
-  struct rusage usage {};
-
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
-}
-
-std::int64_t proportional_set_bytes() {
-  std::ifstream rollup("/proc/self/smaps_rollup");
-  for (std::string word; rollup >> word;) {
-    if (word == "Pss:") {
-      std::int64_t kibibytes = 0;
-      rollup >> kibibytes;
-      return kibibytes * 1024;
-    }
-  }
-  return 0;
 }
 
 }  // namespace zeroth::memory

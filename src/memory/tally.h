@@ -51,11 +51,4 @@ class Tally {
   ByPurpose at_peak_{};
 };
 
-// The peak resident memory of this process so far, from the kernel.
-[[nodiscard]] std::int64_t peak_resident_bytes();
-
-// The proportional set size of this process now: pages that several processes share count in parts
-// (/proc/self/smaps_rollup). 0 where the kernel does not tell.
-[[nodiscard]] std::int64_t proportional_set_bytes();
-
 }  // namespace zeroth::memory

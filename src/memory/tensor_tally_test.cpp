@@ -1,5 +1,6 @@
 #include "memory/tensor_tally.h"
 
+#include "memory/process_memory.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ops/ones.h>

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/log.h"
+#include "memory/process_memory.h"
 #include "train/batches.h"
 #include "train/evaluate.h"
 #include <fmt/format.h>

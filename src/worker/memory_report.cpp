@@ -40,27 +40,51 @@ std::string by_purpose(const memory::ByPurpose& bytes) {
 
 }  // namespace
 
-std::string memory_report(const config::RunConfig& config,
-                          const formats::ModelConfig& model,
-                          const memory::Tally& tally,
-                          const train::MicroBatchSize& largest) {
-  std::string text = fmt::format("memory of rank 0 at the most: {} counted ({})",
-                                 bytes_text(tally.peak_bytes()),
-                                 by_purpose(tally.at_peak()));
+MemoryReport memory_report(const config::RunConfig& config,
+                           const formats::ModelConfig& model,
+                           const memory::Tally& tally,
+                           const train::MicroBatchSize& largest,
+                           const ProcessBytes& process) {
+  MemoryReport report{.counted = tally.peak_bytes(),
+                      .by_purpose = tally.at_peak(),
+                      .largest = largest,
+                      .process = process};
   if (largest.rows > 0) {
-    const std::int64_t planned = planned_bytes(config, model, largest);
+    report.planned = planned_bytes(config, model, largest);
+  }
+  return report;
+}
+
+std::string text_of(const MemoryReport& report) {
+  std::string text = fmt::format("memory of rank 0 at the most: {} counted ({})",
+                                 bytes_text(report.counted),
+                                 by_purpose(report.by_purpose));
+  if (report.planned > 0) {
     const double deviation =
-        static_cast<double>(tally.peak_bytes()) / static_cast<double>(planned) - 1;
+        static_cast<double>(report.counted) / static_cast<double>(report.planned) - 1;
     text +=
         fmt::format("; plan for its largest micro-batch, {} rows of {} tokens: {} ({:+.1f} %{})",
-                    largest.rows,
-                    largest.tokens,
-                    bytes_text(planned),
+                    report.largest.rows,
+                    report.largest.tokens,
+                    bytes_text(report.planned),
                     100 * deviation,
                     std::abs(deviation) > kReported ? ", more than a tenth off" : "");
   }
-  return text + fmt::format("; resident with the program itself: {}",
-                            bytes_text(memory::peak_resident_bytes()));
+  return text + fmt::format("; process (PSS): {}, {} of it before the model was loaded",
+                            bytes_text(report.process.at_end),
+                            bytes_text(report.process.before));
+}
+
+Json json_of(const MemoryReport& report) {
+  Json by_purpose = Json::object();
+  for (std::size_t i = 0; i < report.by_purpose.size(); ++i) {
+    by_purpose[memory::purpose_name(static_cast<memory::Purpose>(i))] = report.by_purpose[i];
+  }
+  return {{"counted_bytes", report.counted},
+          {"counted_bytes_by_purpose", std::move(by_purpose)},
+          {"planned_bytes", report.planned > 0 ? Json(report.planned) : Json(nullptr)},
+          {"process_bytes", report.process.at_end},
+          {"process_bytes_before_the_model", report.process.before}};
 }
 
 }  // namespace zeroth::worker

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "config/report.h"
+#include "memory/process_memory.h"
 #include "plan/report.h"
 #include "train/engine_options.h"
 #include "train/save_result.h"
@@ -100,7 +101,9 @@ std::vector<fs::path> save(const config::RunConfig& config,
   return files;
 }
 
-void print_summary(const config::RunConfig& config, const train::TrainSummary& summary) {
+void print_summary(const config::RunConfig& config,
+                   const train::TrainSummary& summary,
+                   const MemoryReport& memory) {
   if (!config.json_output) {
     return;
   }
@@ -113,6 +116,7 @@ void print_summary(const config::RunConfig& config, const train::TrainSummary& s
             {"last_loss", summary.last_loss},
             {"eval_loss", nullptr},
             {"seconds", summary.seconds},
+            {"memory", json_of(memory)},
             {"output_dir", config.output.output_dir}};
   if (summary.eval_loss) {
     json["eval_loss"] = *summary.eval_loss;
@@ -131,6 +135,7 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   if (data.validation) {
     require_same_rows(*comm, "validation", *data.validation);
   }
+  const std::int64_t bytes_before = memory::proportional_set_bytes();
   comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/true);
   log::info(model_line(loaded.model, config));
@@ -159,11 +164,15 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
       train::Trainer(config, plan, engine, data.train, validation, inputs.pad_id).run();
   comm->note(fmt::format("save of update {}", summary.updates));
   const std::vector<fs::path> files = save(config, loaded, engine);
+  // While the others are there: what they share with this rank is counted in parts.
+  const ProcessBytes process{.before = bytes_before, .at_end = memory::proportional_set_bytes()};
   comm->barrier("end of the save");  // the result is there, and every rank knows
   if (comm->rank() == 0) {
-    log::info(memory_report(config, inputs.model_config, engine.tally(), summary.largest));
+    const MemoryReport memory =
+        memory_report(config, inputs.model_config, engine.tally(), summary.largest, process);
+    log::info(text_of(memory));
     log::info(finish_table(config, summary, files));
-    print_summary(config, summary);
+    print_summary(config, summary, memory);
   }
 }
 

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+// What the kernel says of this process.
+namespace zeroth::memory {
+
+// The peak resident memory so far, the program itself and pages that others share in it.
+[[nodiscard]] std::int64_t peak_resident_bytes();
+
+// The proportional set size now of all but the program's and its libraries' files: pages that
+// several processes share count in parts (/proc/self/smaps).
+[[nodiscard]] std::int64_t proportional_set_bytes();
+
+}  // namespace zeroth::memory
