@@ -36,6 +36,7 @@ bool acts_here(const std::string& key) {
                                            "adam_epsilon",
                                            "sgd_momentum",
                                            "max_grad_norm",
+                                           "max_skipped_updates",
                                            "max_steps",
                                            "lr_scheduler_type",
                                            "lr_scheduler_kwargs",

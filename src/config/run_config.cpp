@@ -1,5 +1,7 @@
 #include "config/run_config.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "config/field.h"
 #include "config/schema.h"
@@ -90,6 +92,12 @@ GridInForce grid_from_json(const Json& json) {
 }
 
 }  // namespace
+
+bool RunConfig::is_given(std::string_view key) const {
+  return std::any_of(settings.begin(), settings.end(), [&](const SettingInForce& setting) {
+    return setting.given && setting.key == key;
+  });
+}
 
 Json to_json(const RunConfig& config) {
   Json values = Json::object();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arithmetic/loss_scale.h"
@@ -276,6 +277,9 @@ struct RunConfig {
   std::vector<IdleSetting> planned;         // `check` alone: a run with one is refused
   std::vector<std::string> notices;         // what a user should know, one line each
   GridInForce grid;
+
+  // Whether the user gave the key a value, in whichever source.
+  [[nodiscard]] bool is_given(std::string_view key) const;
 
   // Rows of one update over all ranks. Ranks that share their rows count once.
   [[nodiscard]] std::int64_t global_rows() const noexcept {

@@ -64,7 +64,8 @@ Engine::Engine(models::UnitList& units,
                                  shared_,
                                  borrowed_from,
                                  Walk::Options{.recompute = options.recompute_activations,
-                                               .ignore_unused = options.ignore_unused_parameters,
+                                               .unused = options.unused,
+                                               .checks_graphs = options.checks_graphs,
                                                .seed = options.seed});
   if (options.dtype == at::kHalf) {
     scaler_.emplace(options.loss_scale);
@@ -147,6 +148,10 @@ StepReport Engine::finish_window() {
   finish_reductions();
   if (loss.weight == 0) {
     return report;
+  }
+  if (!first_window_done_) {
+    walk_->require_all_used();
+    first_window_done_ = true;
   }
   note("step");
   const double per_target =

@@ -135,6 +135,7 @@ class Engine {
   std::optional<std::size_t> non_finite_output_;  // the first unit of this window, on this rank
   std::int64_t window_micro_steps_ = 0;
   std::int64_t micro_steps_done_ = 0;
+  bool first_window_done_ = false;
   std::int64_t num_updates_ = 0;
   std::int64_t num_attempts_ = 0;
 };

@@ -10,6 +10,13 @@
 
 namespace zeroth::engine {
 
+// What becomes of a trainable parameter that no gradient reaches.
+enum class UnusedParameters {
+  kAllowed,
+  kRefusedAtFirst,  // if none reaches it on any rank in the first update: later it may be so
+  kRefused,         // on any rank in any micro-step
+};
+
 struct EngineOptions {
   int zero_stage = 0;
   std::optional<bool> reduce_every_micro_step;  // in place of what the stage does
@@ -18,9 +25,11 @@ struct EngineOptions {
   std::int64_t accumulation_steps = 1;  // micro-steps of an update
   double max_grad_norm = 1.0;           // 0: no clipping
   arithmetic::Schedule schedule;
-  std::uint64_t seed = 42;                    // of dropout
-  bool recompute_activations = false;         // units keep their input alone for backward
-  bool ignore_unused_parameters = true;       // false: a parameter without a gradient is an error
+  std::uint64_t seed = 42;             // of dropout
+  bool recompute_activations = false;  // units keep their input alone for backward
+  UnusedParameters unused = UnusedParameters::kRefusedAtFirst;
+  // Units that were not written here: what their graphs reach is looked at before it is derived.
+  bool checks_graphs = false;
   arithmetic::LossScaleOptions loss_scale{};  // of fp16
   bool skip_non_finite = true;  // bf16: an update whose gradient is not finite is dropped
   // Backward starts from 1 / this of each loss sum; step() corrects by the true number of targets,

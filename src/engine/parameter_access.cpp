@@ -9,7 +9,7 @@ namespace zeroth::engine {
 
 at::Tensor Engine::Place::of(const at::Tensor& flat) const {
   const shard::Range part = range();
-  return flat.narrow(0, part.begin, part.size()).view(unit->leaves()[leaf].sizes()).clone();
+  return flat.narrow(0, part.begin, part.size()).view(unit->trainable()[leaf]->sizes()).clone();
 }
 
 Engine::Place Engine::find(const std::string& name) const {
@@ -25,8 +25,8 @@ Engine::Place Engine::find(const std::string& name) const {
 }
 
 at::Tensor Engine::flat_value(const Place& place, const at::Tensor& value) const {
-  const auto sizes = place.unit->leaves()[place.leaf].sizes();
-  ZEROTH_CHECK(value.sizes() == sizes,
+  const std::vector<std::int64_t> sizes = place.unit->trainable()[place.leaf]->sizes();
+  ZEROTH_CHECK(value.sizes() == c10::IntArrayRef(sizes),
                "a value of {} numbers for parameter {} of {}",
                value.numel(),
                place.unit->trainable()[place.leaf]->name,

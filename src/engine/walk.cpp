@@ -77,6 +77,7 @@ Walk::Walk(models::UnitList& units,
   states_.reserve(units.size());
   for (const auto& unit : units) {
     states_.emplace_back(*unit, shared_);
+    used_.emplace_back(states_.back().leaves().size(), false);
   }
 }
 
@@ -134,6 +135,9 @@ void Walk::tape_unit(std::size_t index, const at::Tensor& input) {
     return;
   }
   release(index);
+  if (!recompute) {
+    require_connected(index, output);
+  }
   const auto& lenders = borrowed_from_[index];
   const bool trains_here =
       states_[index].trains() || std::any_of(lenders.begin(), lenders.end(), [this](std::size_t u) {
@@ -188,8 +192,12 @@ at::Tensor Walk::recomputed(std::size_t index) {
 at::Tensor Walk::differentiate(std::size_t index, const at::Tensor& grad_output) {
   Tape& tape = tape_[index];
   const at::Tensor output = tape.output.defined() ? std::move(tape.output) : recomputed(index);
+  require_connected(index, output);
   if (!output.requires_grad()) {
     return {};
+  }
+  if (options_.checks_graphs) {
+    require_own_leaves(index, output);
   }
   std::vector<std::size_t> owners{index};
   owners.insert(owners.end(), borrowed_from_[index].begin(), borrowed_from_[index].end());

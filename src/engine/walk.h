@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/options.h"
 #include "models/unit.h"
 #include "zero/shared_state.h"
 #include "zero/unit_state.h"
@@ -24,8 +25,9 @@ namespace zeroth::engine {
 class Walk {
  public:
   struct Options {
-    bool recompute = false;     // units keep their input alone for backward
-    bool ignore_unused = true;  // false: a parameter without a gradient is an error
+    bool recompute = false;  // units keep their input alone for backward
+    UnusedParameters unused = UnusedParameters::kRefusedAtFirst;
+    bool checks_graphs = false;
     std::uint64_t seed = 42;
   };
 
@@ -48,6 +50,10 @@ class Walk {
   // Without gradients.
   [[nodiscard]] at::Tensor infer(const models::ForwardContext& context);
   void infer_without_rows();
+
+  // After the first window: every trainable parameter got a gradient on some rank, unless that is
+  // allowed; kConfig on all ranks else. Collective.
+  void require_all_used() const;
 
   [[nodiscard]] std::vector<zero::UnitState>& units() noexcept { return states_; }
 
@@ -84,6 +90,9 @@ class Walk {
   void find_non_finite();
   void note_unused(std::size_t index);
   void refuse_unused() const;
+  void require_connected(std::size_t index, const at::Tensor& output) const;
+  void require_own_leaves(std::size_t index, const at::Tensor& output) const;
+  [[noreturn]] void refuse_leaf(std::size_t index, const at::Tensor& leaf) const;
   void check_loss(const at::Tensor& loss) const;
   [[nodiscard]] memory::Purpose purpose_of(std::size_t index) const noexcept;
   void note(const char* phase) const;
@@ -100,6 +109,7 @@ class Walk {
   std::vector<std::size_t> reducing_;  // units whose sums are on their way
   std::optional<std::size_t> first_non_finite_;
   std::vector<std::string> unused_;
+  std::vector<std::vector<bool>> used_;  // per unit and parameter: a gradient came at some time
 };
 
 }  // namespace zeroth::engine

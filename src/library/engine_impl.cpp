@@ -40,6 +40,7 @@ Engine::Impl::Impl(const Runtime& runtime,
                    const std::vector<ParameterGroup>& groups)
     : runtime_(runtime),
       config_(std::move(config)),
+      skip_watch_(config_),
       pass_(std::make_shared<library::PassState>()),
       set_training_(std::move(model.set_training)) {
   pass_->rank = runtime_.rank();
@@ -107,8 +108,10 @@ void Engine::Impl::make_engine() {
   const std::int64_t total = std::max<std::int64_t>(config_.schedule.max_steps, 0);
   engine::EngineOptions options =
       train::engine_options(config_, config::schedule_of(config_, total));
+  options.checks_graphs = true;
   options.gradient_divisor = 1;  // a loss may be of any size: the loss scale alone fits it to fp16
   dtype_ = options.dtype;
+  pass_->gathers = options.zero_stage == 3 && runtime_.size() > 1;
   for (const auto& unit : units_) {
     for (models::Parameter& parameter : unit->parameters()) {
       if (!parameter.trainable) {
@@ -146,9 +149,10 @@ void Engine::Impl::end(const std::string& reason) noexcept {
 
 models::TokenBatch Engine::Impl::begin_pass(const Batch& batch, bool wants_output) {
   pass_->batch = batch;
+  pass_->batch.rows = library::rows_of(batch);  // as callables see it
   pass_->wants_output = wants_output;
   // The engine only asks whether there is anything to compute; the loss tells its own weight.
-  return {.num_targets = library::rows_of(batch) > 0 ? 1 : 0};
+  return {.num_targets = pass_->batch.rows > 0 ? 1 : 0};
 }
 
 StepLoss Engine::Impl::forward(const Batch& batch) {
@@ -179,6 +183,7 @@ StepReport Engine::Impl::step() {
     if (report.window_finished) {
       pass_->micro_step = 0;
       grad_norm_ = report.grad_norm;
+      skip_watch_.after(report);
       engine_->settle();
     }
     return reported(report);

@@ -16,6 +16,7 @@
 #include "library/parameter_groups.h"
 #include "library/tensor_error.h"
 #include "library/unit_adapter.h"
+#include "train/skip_watch.h"
 
 #include "zeroth/engine.h"
 
@@ -93,6 +94,7 @@ class Engine::Impl {
 
   Runtime runtime_;
   config::RunConfig config_;
+  train::SkipWatch skip_watch_;
   library::Aliases aliases_;
   std::shared_ptr<library::PassState> pass_;
   std::function<void(bool)> set_training_;

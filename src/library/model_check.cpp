@@ -114,6 +114,10 @@ Aliases checked(Model& model) {
   Places places;
   std::set<std::string> names;
   for (Unit& unit : model.units) {
+    const bool loss_reads_it = &unit == &model.units.back();
+    if (!unit.forward && !unit.parameters.empty() && !loss_reads_it) {
+      fail(fmt::format("unit {} has parameters and no forward, so nothing reads them", unit.name));
+    }
     if (unit.name.empty() || !names.insert(unit.name).second) {
       fail(unit.name.empty() ? "a unit without a name"
                              : fmt::format("two units are called {}", unit.name));

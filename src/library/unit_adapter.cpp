@@ -34,21 +34,27 @@ class RandomScope {
   at::Tensor before_;
 };
 
+std::string advice_on(const std::string& text, bool gathers) {
+  if (text.find("in-place operation") != std::string::npos) {
+    return "\n  A unit may not change its input in place: that is the output of the unit before "
+           "it.";
+  }
+  if (text.find("not implemented for 'Half'") != std::string::npos) {
+    return "\n  This LibTorch does not compute that in fp16 on a CPU: use bf16, or fp32.";
+  }
+  return gathers ? "\n  If it reads a parameter of another unit: list it in Unit::borrows. At ZeRO "
+                   "stage 3 a parameter is empty while its unit does not compute."
+                 : "";
+}
+
 // What a program's own code throws, with the place.
 template <typename Work>
-auto named(const std::string& what, const Work& work) -> decltype(work()) {
+auto named(const std::string& what, bool gathers, const Work& work) -> decltype(work()) {
   try {
     return work();
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
-    const bool in_place = text.find("in-place operation") != std::string::npos;
-    throw Error(kind_of(text),
-                fmt::format("{}: {}{}",
-                            what,
-                            text,
-                            in_place ? "\n  A unit may not change its input in place: that is the "
-                                       "output of the unit before it."
-                                     : ""));
+    throw Error(kind_of(text), fmt::format("{}: {}{}", what, text, advice_on(text, gathers)));
   }
 }
 
@@ -90,7 +96,7 @@ at::Tensor UnitAdapter::output_of(const at::Tensor& input, bool training) const 
   if (!unit_.forward) {
     return input;
   }
-  const at::Tensor output = named(fmt::format("unit {}", name()), [&] {
+  const at::Tensor output = named(fmt::format("unit {}", name()), state_->gathers, [&] {
     return unit_.forward(input, {.batch = state_->batch, .training = training});
   });
   if (!output.defined()) {
@@ -104,7 +110,8 @@ at::Tensor UnitAdapter::output_of(const at::Tensor& input, bool training) const 
 
 at::Tensor UnitAdapter::loss_of(const at::Tensor& output,
                                 const models::ForwardContext& context) const {
-  const zeroth::Loss loss = named("the loss", [&] { return loss_(output, state_->batch); });
+  const zeroth::Loss loss =
+      named("the loss", state_->gathers, [&] { return loss_(output, state_->batch); });
   if (loss.weight < 0) {
     throw Error(ErrorKind::kModel,
                 fmt::format("the loss has weight {}\n  It is the number of terms in its sum: "

@@ -17,6 +17,7 @@ struct PassState {
   std::int64_t rank = 0;
   std::int64_t micro_step = 0;
   bool wants_output = false;  // the last unit gives its output, not the loss
+  bool gathers = false;       // parameters are empty while their unit does not compute
 };
 
 // A unit of a program as the engine walks it. The last one computes the loss as well.

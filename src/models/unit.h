@@ -55,11 +55,12 @@ struct Parameter {
   double rate_factor = 1;  // of its parameter group, times the schedule's learning rate
   std::optional<double> weight_decay{};  // of its parameter group, in place of the optimizer's
 
-  Read read{};                        // the first value, where `value` is undefined
-  std::vector<std::int64_t> shape{};  // and its shape
+  Read read{};  // the first value, where `value` is undefined
+  // Its shape, where `value` is undefined or comes and goes with its unit.
+  std::vector<std::int64_t> shape{};
 
   [[nodiscard]] std::vector<std::int64_t> sizes() const {
-    return value.defined() ? value.sizes().vec() : shape;
+    return shape.empty() && value.defined() ? value.sizes().vec() : shape;
   }
 
   [[nodiscard]] std::int64_t numel() const;

@@ -30,6 +30,17 @@ zero::Tuning tuning_of(const config::ZeroSettings& settings) {
           .grad_accum = number_type(settings.grad_accum)};
 }
 
+// Allowed where the user says so; that is the default too, but of it nobody has thought.
+engine::UnusedParameters unused_parameters(const config::RunConfig& config) {
+  using engine::UnusedParameters;
+  if (!config.zero.ignore_unused_parameters) {
+    return UnusedParameters::kRefused;
+  }
+  return config.is_given("zero_optimization.ignore_unused_parameters")
+             ? UnusedParameters::kAllowed
+             : UnusedParameters::kRefusedAtFirst;
+}
+
 optim::AdamOptions adam_options(const config::OptimizerSettings& settings) {
   return {.beta1 = settings.beta1,
           .beta2 = settings.beta2,
@@ -63,7 +74,7 @@ engine::EngineOptions engine_options(const config::RunConfig& config,
           .schedule = schedule,
           .seed = config.seed,
           .recompute_activations = config.finetune.gradient_checkpointing,
-          .ignore_unused_parameters = config.zero.ignore_unused_parameters,
+          .unused = unused_parameters(config),
           .loss_scale = config.model.loss_scale,
           .skip_non_finite = config.model.check_grad_overflow};
 }

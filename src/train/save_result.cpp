@@ -67,7 +67,7 @@ void add_all(TensorsInTurn& tensors,
              const std::function<at::Tensor(const models::Parameter&)>& value_of) {
   for (const auto& unit : model.units) {
     for (const models::Parameter& parameter : unit->parameters()) {
-      tensors.add(parameter.name, parameter.value.sizes(), [&parameter, value_of] {
+      tensors.add(parameter.name, parameter.sizes(), [&parameter, value_of] {
         return value_of(parameter);
       });
     }
@@ -94,7 +94,7 @@ std::vector<fs::path> save_adapter(const fs::path& folder,
   for (const auto& unit : model.units) {
     for (const models::Parameter& parameter : unit->parameters()) {
       if (parameter.trainable) {
-        tensors.add("base_model.model." + parameter.name, parameter.value.sizes(), [&] {
+        tensors.add("base_model.model." + parameter.name, parameter.sizes(), [&] {
           return engine.parameter_value(parameter.name);
         });
       }

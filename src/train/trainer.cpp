@@ -41,7 +41,8 @@ Trainer::Trainer(const config::RunConfig& config,
                plan.global_rows,
                config.seed,
                config.data.shuffle),
-      progress_(config.output.logging_steps) {
+      progress_(config.output.logging_steps),
+      skip_watch_(config) {
   if (engine_.comm().rank() == 0) {
     records_.emplace(std::filesystem::path(config.output.output_dir) / "metrics.jsonl");
   }
@@ -65,6 +66,17 @@ TrainSummary Trainer::run() {
     evaluate_now();
   }
   progress_.finish();
+  if (summary_.updates == 0) {
+    throw Error(ErrorKind::kData,
+                fmt::format("no update was made: all {} attempts were skipped, and there is "
+                            "nothing to save\n  Each warning above says why. max_steps {} counts "
+                            "attempts: give it more, or see to it that fewer fail.",
+                            summary_.skipped,
+                            plan_.total_updates));
+  }
+  if (!std::isfinite(summary_.last_loss)) {
+    log::warn("the last loss is not finite: the model that is saved now gives no finite numbers");
+  }
   summary_.train_loss = total_loss_.mean();
   return summary_;
 }
@@ -154,7 +166,7 @@ void Trainer::observe(const Window& window, std::int64_t attempt) {
 void Trainer::check_progress(const Window& window) {
   const engine::StepReport& report = window.report;
   if (report.updated && report.non_finite.empty()) {
-    skipped_in_a_row_ = 0;
+    skip_watch_.after(report);
     return;
   }
   progress_.finish();
@@ -164,12 +176,12 @@ void Trainer::check_progress(const Window& window) {
                     "off",
                     report.step,
                     report.non_finite));
+    skip_watch_.after(report);
     return;
   }
   ++summary_.skipped;
-  ++skipped_in_a_row_;
   log::warn(fmt::format("attempt {} made no update: {}", report.attempts, why_skipped(report)));
-  end_hopeless_run(report);
+  skip_watch_.after(report);
 }
 
 std::string Trainer::why_skipped(const engine::StepReport& report) const {
@@ -185,28 +197,6 @@ std::string Trainer::why_skipped(const engine::StepReport& report) const {
                      report.non_finite,
                      report.loss.mean(),
                      scale);
-}
-
-void Trainer::end_hopeless_run(const engine::StepReport& report) const {
-  if (report.stuck_at_minimum) {
-    throw Error(ErrorKind::kData,
-                fmt::format("loss scale at minimum {}, {} consecutive skipped attempts; inf or NaN "
-                            "in {}\n  The model does not fit fp16's range, as weights made for "
-                            "bf16 often do not: consider bf16.",
-                            report.loss_scale,
-                            skipped_in_a_row_,
-                            report.non_finite));
-  }
-  if (skipped_in_a_row_ == config_.optimizer.max_skipped) {
-    throw Error(
-        ErrorKind::kData,
-        fmt::format(
-            "{} attempts in a row made no update{}\n  Lower learning_rate, look at "
-            "the rows of the last updates (metrics.jsonl), or raise "
-            "--max_skipped_updates.",
-            skipped_in_a_row_,
-            report.non_finite.empty() ? "" : fmt::format("; inf or NaN in {}", report.non_finite)));
-  }
 }
 
 void Trainer::evaluate_if_due(std::int64_t attempt) {

@@ -11,6 +11,7 @@
 #include "observe/progress.h"
 #include "observe/records.h"
 #include "train/plan.h"
+#include "train/skip_watch.h"
 
 namespace zeroth::train {
 
@@ -61,7 +62,6 @@ class Trainer {
   void observe(const Window& window, std::int64_t attempt);
   void check_progress(const Window& window);
   [[nodiscard]] std::string why_skipped(const engine::StepReport& report) const;
-  void end_hopeless_run(const engine::StepReport& report) const;
   void evaluate_if_due(std::int64_t attempt);
   void evaluate_now();
   void record(const Json& record);
@@ -80,7 +80,7 @@ class Trainer {
   TrainSummary summary_;
   engine::Loss total_loss_;
   double epoch_ = 0;
-  std::int64_t skipped_in_a_row_ = 0;
+  SkipWatch skip_watch_;
   std::int64_t evaluated_at_ = -1;  // updates made at the last evaluation
 };
 

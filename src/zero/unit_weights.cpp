@@ -1,6 +1,7 @@
 #include "zero/unit_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -14,6 +15,7 @@ namespace {
 using memory::Purpose;
 using shard::Range;
 
+constexpr std::array<std::int64_t, 1> kNothing{0};
 constexpr std::int64_t kReadElements = 1 << 20;  // of a model's file at one time
 
 std::size_t as_size(std::int64_t value) {
@@ -79,13 +81,15 @@ void UnitWeights::make_leaves(const std::vector<models::Parameter*>& parameters)
       parameter.value = view;
     }
     parameter.value.requires_grad_(true);
+    parameter.shape = view.sizes().vec();
     leaves_.push_back(parameter.value);
+    sizes_.push_back(parameter.shape);
   }
   if (!whole_.empty()) {
     publish();
     point_at(whole_.data());
-  } else if (!passes_) {
-    point_at(kept_.data());
+  } else {
+    point_at(passes_ ? nullptr : kept_.data());
   }
 }
 
@@ -157,7 +161,14 @@ void UnitWeights::settle() {
   transfers_.clear();
 }
 
+// Without memory the leaves are empty: a use outside finds no numbers rather than a null pointer.
 void UnitWeights::point_at(void* data) const {
+  for (std::size_t index = 0; index < leaves_.size(); ++index) {
+    if (!sizes_[index].empty()) {
+      leaves_[index].unsafeGetTensorImpl()->set_sizes_contiguous(
+          data != nullptr ? c10::IntArrayRef(sizes_[index]) : c10::IntArrayRef(kNothing));
+    }
+  }
   full_.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(c10::DataPtr(data, c10::kCPU));
 }
 

@@ -20,8 +20,8 @@ namespace zeroth::zero {
 //
 //   prefetch() starts the gathering, acquire() waits for it, release() lets go: between the last
 //   two the full weights are valid. At stage 3 they live in one storage whose memory comes and
-//   goes, so tensors that autograd saved stay valid; a use outside is a null pointer, not a wrong
-//   number. Small units (persistence_elements) stay gathered.
+//   goes, so tensors that autograd saved stay valid; outside the leaves are empty (shape [0], as
+//   DeepSpeed's are). Small units (persistence_elements) stay gathered.
 //
 //   Whoever changes this rank's part calls publish(), which starts bringing it to the other ranks;
 //   the next acquire() waits for that.
@@ -74,7 +74,8 @@ class UnitWeights {
   CountedBuffer whole_;  // stage 3, small units: gathered for good
   at::Tensor full_;      // the storage that the leaves share
   std::vector<at::Tensor> leaves_;
-  comm::BufferPtr gathered_;  // the slot that holds the full weights
+  std::vector<std::vector<std::int64_t>> sizes_;  // of the leaves, while they have memory
+  comm::BufferPtr gathered_;                      // the slot that holds the full weights
   std::vector<comm::InFlight> transfers_;
   int holders_ = 0;
 };

@@ -174,7 +174,8 @@ Declarations length_keys() {
        .unit = "updates",
        .section = kSection,
        .commands = kTrainOnly,
-       .help = "updates to make; beats num_train_epochs; -1: the epochs decide",
+       .help = "updates to make, skipped attempts included; beats num_train_epochs; "
+               "-1: the epochs decide",
        .field = field(&RunConfig::schedule, &ScheduleSettings::max_steps)},
       {.name = "lr_scheduler_type",
        .aliases = {"lr_scheduler"},

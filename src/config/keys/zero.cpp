@@ -129,7 +129,8 @@ Declarations gradient_keys() {
       acting(in_block("ignore_unused_parameters",
                       flag(true),
                       "go on when a trainable parameter got no gradient, as if it were zero; "
-                      "false: an error that names it"),
+                      "false: an error that names it. Where nobody says so, none on any rank in "
+                      "the first update is an error"),
              {},
              &ZeroSettings::ignore_unused_parameters),
   };
