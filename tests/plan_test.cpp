@@ -31,7 +31,8 @@ class PlanCommand : public ::testing::Test {
 
   // Full fine-tuning on 64 devices, 256 rows an update.
   [[nodiscard]] Outcome plan_on(const std::string& memory,
-                                std::vector<std::string> more = {}) const {
+                                std::vector<std::string> more = {},
+                                const std::string& file = "ds.json") const {
     std::vector<std::string> words{"plan",
                                    "--model_config=config.json",
                                    "--finetuning_type=full",
@@ -40,7 +41,7 @@ class PlanCommand : public ::testing::Test {
                                    "--per_device_train_batch_size=2",
                                    "--gradient_accumulation_steps=2",
                                    "--cutoff_len=1024",
-                                   "--write=ds.json",
+                                   "--write=" + file,
                                    "--device_memory=" + memory};
     words.insert(words.end(), more.begin(), more.end());
     return zeroth(std::move(words));
@@ -78,6 +79,51 @@ TEST_F(PlanCommand, NeverReplacesAFileUnasked) {
   EXPECT_EQ(written(), "mine");
   EXPECT_EQ(plan_on("50GiB", {"--overwrite"}).exit_code, 0);
   EXPECT_TRUE(has(written(), "zero_optimization"));
+}
+
+constexpr auto kSettings =
+    R"({"train_batch_size": 32, "bf16": {"enabled": true},
+ "optimizer": {"type": "Lion", "params": {"lr": 1e-3}},
+ "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10}},
+ "zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 0, "overlap_comm": false},
+ "data_types": {"grad_accum_dtype": "bf16"}})";
+
+// The file that is written needs the memory that its header and the plan say.
+TEST_F(PlanCommand, WritesAFileWhosePlanIsTheSame) {
+  write_file_atomically(path("asked.json"), kSettings);
+  const auto plan = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"plan",
+                                   "--model_config=config.json",
+                                   "--finetuning_type=full",
+                                   "--ranks=4",
+                                   "--device_memory=80GB"};
+    words.insert(words.end(), more.begin(), more.end());
+    return zeroth(std::move(words));
+  };
+  const Outcome first = plan({"--deepspeed=asked.json", "--write=ds.json"});
+  EXPECT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_TRUE(has(first.output, "(66.91 GiB)")) << first.output;
+  EXPECT_TRUE(has(written(), "A rank needs 66.91 GiB at the most")) << written();
+  const Outcome second = plan({"--deepspeed=ds.json"});
+  EXPECT_TRUE(has(second.output, "fits: 66.91 GiB of 74.51 GiB")) << second.output;
+}
+
+TEST_F(PlanCommand, TellsTheCommandThatChecksItsFile) {
+  EXPECT_EQ(plan_on("50GiB").exit_code, 0);
+  EXPECT_TRUE(has(written(),
+                  "zeroth check --deepspeed ds.json --world_size 64 --finetuning_type full "
+                  "--cutoff_len 1024\n"))
+      << written();
+}
+
+TEST_F(PlanCommand, RefusesAFolderThatIsNotThereBeforeItPlans) {
+  const Outcome refused = plan_on("50GiB", {}, "no/ds.json");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.output, "");
+  EXPECT_TRUE(has(refused.errors, "--write no/ds.json: there is no folder no")) << refused.errors;
+  const Outcome folder = plan_on("50GiB", {"--overwrite"}, ".");
+  EXPECT_EQ(folder.exit_code, 2);
+  EXPECT_TRUE(has(folder.errors, "--write .: it is a folder")) << folder.errors;
 }
 
 TEST_F(PlanCommand, WritesNothingWhereNothingFits) {

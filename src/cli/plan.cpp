@@ -93,9 +93,25 @@ std::vector<std::string> left_out(const RunConfig& config) {
   return notes;
 }
 
-void refuse_existing_file(const config::PlanSettings& settings) {
+// Before the plan is made: whoever goes on with the file should not wait for that.
+void check_target(const config::PlanSettings& settings) {
+  if (settings.write.empty()) {
+    return;
+  }
   std::error_code error;
-  if (!settings.write.empty() && !settings.overwrite && fs::exists(settings.write, error)) {
+  const fs::path folder = fs::path(settings.write).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error)) {
+    throw Error(ErrorKind::kConfig,
+                fmt::format("--write {}: there is no folder {}\n  Make it, or choose another name.",
+                            settings.write,
+                            folder.string()));
+  }
+  if (fs::is_directory(settings.write, error)) {
+    throw Error(ErrorKind::kConfig,
+                fmt::format("--write {}: it is a folder\n  Give the name of a file in it.",
+                            settings.write));
+  }
+  if (!settings.overwrite && fs::exists(settings.write, error)) {
     throw Error(ErrorKind::kConfig,
                 fmt::format("--write {}: the file is there already\n  Choose another name, or "
                             "--overwrite to replace it.",
@@ -103,10 +119,17 @@ void refuse_existing_file(const config::PlanSettings& settings) {
   }
 }
 
+// nullopt: none is asked for, or nothing fits.
+std::optional<plan::ProposalFile> proposal_file(const plan::Plan& plan, const RunConfig& config) {
+  const auto proposal = config.plan.write.empty() ? std::nullopt : plan::least_that_fits(plan);
+  return proposal ? std::optional(plan::ds_config(plan, *proposal, config, config.plan.write))
+                  : std::nullopt;
+}
+
 // Whoever goes on with the file must not go on without it.
-void write_proposal(const plan::Plan& plan, const RunConfig& config) {
-  const std::string& file = config.plan.write;
-  const auto proposal = plan::least_that_fits(plan);
+void write_proposal(const plan::Plan& plan,
+                    const std::optional<plan::ProposalFile>& proposal,
+                    const std::string& file) {
   if (!proposal) {
     throw Error(ErrorKind::kMemory,
                 fmt::format("--write {}: nothing was written, for nothing fits into {} a rank\n  "
@@ -114,17 +137,32 @@ void write_proposal(const plan::Plan& plan, const RunConfig& config) {
                             file,
                             plan::byte_text(plan.budget.device)));
   }
-  write_file_atomically(file, plan::ds_config(plan, *proposal, config, file));
+  write_file_atomically(file, proposal->text);
 }
 
 void print(const std::string& text) {
   std::fputs(visible(text).c_str(), stdout);
 }
 
-void print_plan(const plan::Plan& plan, const RunConfig& config, const Machine& machine) {
+std::vector<std::string> notes_of(const plan::Plan& plan,
+                                  const std::optional<plan::ProposalFile>& proposal,
+                                  const RunConfig& config) {
   std::vector<std::string> notes = left_out(config);
   const std::vector<std::string> more = plan::notes_of(plan);
   notes.insert(notes.end(), more.begin(), more.end());
+  if (proposal) {
+    for (const std::string& difference : proposal->differences) {
+      notes.push_back(
+          fmt::format("{}, read back, differs from this plan: {}", config.plan.write, difference));
+    }
+  }
+  return notes;
+}
+
+void print_plan(const plan::Plan& plan,
+                const RunConfig& config,
+                const Machine& machine,
+                const std::vector<std::string>& notes) {
   if (!config.json_output) {
     print(config::start_table(config) + "\n" + plan_page(plan, machine.source, notes));
     return;
@@ -143,14 +181,15 @@ int run_plan(Arguments arguments) {
       config::resolve_all(config::Command::kPlan, arguments, config::process_environment());
   resolution.problems.throw_if_any();
   const RunConfig& config = resolution.config;
-  refuse_existing_file(config.plan);
+  check_target(config.plan);
   const formats::ModelConfig model = formats::read_model_config(model_file(config.model));
   const plan::PlanInput input = plan::input_of(config, model);
   const Machine machine = machine_of(config, input);
   const plan::Plan plan = plan::make_plan(input, machine.budget);
-  print_plan(plan, config, machine);
+  const std::optional<plan::ProposalFile> proposal = proposal_file(plan, config);
+  print_plan(plan, config, machine, notes_of(plan, proposal, config));
   if (!config.plan.write.empty()) {
-    write_proposal(plan, config);
+    write_proposal(plan, proposal, config.plan.write);
     if (!config.json_output) {
       print(fmt::format("written: {}\n", config.plan.write));
     }

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/run_config.h"
 #include "plan/plan.h"
@@ -24,10 +25,20 @@ struct Proposal {
 // By one rank, with a single row at the stage that needs least of those that Zeroth can do.
 [[nodiscard]] Bytes least_needed(const Plan& plan);
 
-// A ds_config.json of it, each value with a comment that says why. `file` is its name.
-[[nodiscard]] std::string ds_config(const Plan& plan,
-                                    const Proposal& proposal,
-                                    const config::RunConfig& config,
-                                    const std::string& file);
+// A proposal as a file.
+struct ProposalFile {
+  std::string text;                // of a ds_config.json, each value with a comment that says why
+  std::vector<std::string> words;  // options that belong to it: what a ds_config.json cannot say
+  // Read back with its words, the text must set what the proposal and the user set. Where it does
+  // not (a defect), the text names the key as well. One line each.
+  std::vector<std::string> differences;
+};
+
+// Of `proposal` for the run of `config`. Every setting in force that the user gave is taken over,
+// but for what the proposal decides; what has no effect or is planned is named. `file` is its name.
+[[nodiscard]] ProposalFile ds_config(const Plan& plan,
+                                     const Proposal& proposal,
+                                     const config::RunConfig& config,
+                                     const std::string& file);
 
 }  // namespace zeroth::plan
