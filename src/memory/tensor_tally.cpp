@@ -1,8 +1,11 @@
 #include "memory/tensor_tally.h"
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <new>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -22,57 +25,92 @@ struct Counting {
 
 thread_local Counting counting;
 
-constexpr std::uint64_t kMark = 0x9E3779B97F4A7C15;  // no block of before has it by chance
+// The blocks that are here, by the address of their numbers. Convolutions take and give back memory
+// by its address alone (Allocator::raw_allocate), maybe some that an allocator of before us gave:
+// that is not found here, and nothing around it needs to be read. Split, so that threads seldom
+// meet.
+class Blocks {
+ public:
+  struct Block {
+    void* begin = nullptr;  // as malloc gave it
+    Counting by;
+    std::int64_t bytes = 0;
+  };
 
-// Lies in front of the bytes that a tensor gets.
-struct Header {
-  Counting counting;
-  std::int64_t bytes = 0;
-  void* block = nullptr;  // as malloc gave it
-  std::uint64_t mark = kMark;
+  void add(void* data, Block block) {
+    Part& part = part_of(data);
+    const std::lock_guard lock(part.mutex);
+    part.blocks.emplace(data, std::move(block));
+  }
+
+  // What is known of it, which is forgotten.
+  [[nodiscard]] std::optional<Block> take(void* data) noexcept {
+    Part& part = part_of(data);
+    const std::lock_guard lock(part.mutex);
+    auto node = part.blocks.extract(data);
+    return node.empty() ? std::nullopt : std::optional(std::move(node.mapped()));
+  }
+
+ private:
+  struct alignas(64) Part {
+    std::mutex mutex;
+    std::unordered_map<void*, Block> blocks;
+  };
+
+  // Multiplied, since the low bits are alike in all large blocks.
+  [[nodiscard]] Part& part_of(void* data) noexcept {
+    return parts_[(reinterpret_cast<std::uintptr_t>(data) * 0x9E3779B97F4A7C15U) >> 60U];
+  }
+
+  std::array<Part, 16> parts_;
 };
 
-constexpr std::size_t kAlignment = 64;  // LibTorch's own
-static_assert(sizeof(Header) <= kAlignment);
+// Never destroyed: tensors of static lifetime are freed after everything else.
+Blocks& all_blocks() {
+  static auto* const blocks = new Blocks;
+  return *blocks;
+}
 
-// Convolutions take and give back memory by its address alone (Allocator::raw_allocate), maybe some
-// that an allocator of before us gave: that has no header. The bytes in front of it can be read,
-// since blocks are aligned to 64 and the heap's own word lies before them.
 void free_counted(void* data) {
+  if (data == nullptr) {
+    return;
+  }
   c10::profiledCPUMemoryReporter().Delete(data);
-  auto* const header =
-      std::launder(reinterpret_cast<Header*>(static_cast<std::byte*>(data) - kAlignment));
-  if (header->mark != kMark) {
+  // Forgotten first: once freed, another thread may get the address.
+  const std::optional<Blocks::Block> block = all_blocks().take(data);
+  if (!block) {
     c10::free_cpu(data);
     return;
   }
-  header->mark = 0;
-  if (header->counting.tally != nullptr) {
-    header->counting.tally->add(header->counting.purpose, -header->bytes);
+  if (block->by.tally != nullptr) {
+    block->by.tally->add(block->by.purpose, -block->bytes);
   }
-  void* const block = header->block;
-  header->~Header();
-  std::free(block);
+  std::free(block->begin);
 }
 
-// Aligned by hand, with the header right before the data. Not by posix_memalign, as LibTorch's own
-// allocator does: glibc 2.36 asks its free lists for more than it then takes, so a block that was
-// freed never serves a request of the same size, and the heap grows by half.
+// Aligned by hand. Not by posix_memalign, as LibTorch's own allocator does: glibc 2.36 asks its
+// free lists for more than it then takes, so a block that was freed never serves a request of the
+// same size, and the heap grows by half.
 void* allocate_counted(std::size_t bytes) {
-  void* const block = std::malloc(bytes + 2 * kAlignment);
-  if (block == nullptr) {
+  constexpr std::size_t kAlignment = 64;  // LibTorch's own
+  if (bytes == 0) {
+    return nullptr;
+  }
+  void* const begin = std::malloc(bytes + kAlignment - 1);
+  if (begin == nullptr) {
     throw Error(ErrorKind::kMemory, fmt::format("cannot allocate {} bytes for a tensor", bytes));
   }
-  const auto address = reinterpret_cast<std::uintptr_t>(block);
-  const std::uintptr_t first = (address + 2 * kAlignment - 1) / kAlignment * kAlignment;
-  auto* const data = reinterpret_cast<std::byte*>(first);
-  new (data - kAlignment) Header{counting, static_cast<std::int64_t>(bytes), block};
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  auto* const data = reinterpret_cast<void*>((address + kAlignment - 1) / kAlignment * kAlignment);
+  const auto size = static_cast<std::int64_t>(bytes);
+  all_blocks().add(data, {begin, counting, size});
   if (counting.tally != nullptr) {
-    counting.tally->add(counting.purpose, static_cast<std::int64_t>(bytes));
+    counting.tally->add(counting.purpose, size);
   }
   return data;
 }
 
+// In place of LibTorch's own, with a note of who pays for it.
 class CountingAllocator final : public c10::Allocator {
  public:
   [[nodiscard]] c10::DataPtr allocate(std::size_t bytes) const override {

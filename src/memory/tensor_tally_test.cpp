@@ -1,8 +1,12 @@
 #include "memory/tensor_tally.h"
 
+#include <thread>
+#include <vector>
+
 #include "memory/process_memory.h"
 #include <gtest/gtest.h>
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/CPUAllocator.h>
 
@@ -53,6 +57,21 @@ TEST(TensorScope, MemoryIsGivenBackByItsAddress) {
   EXPECT_EQ(tally->total_bytes(), 0);
   c10::GetCPUAllocator()->raw_deallocate(early);
   c10::GetCPUAllocator()->raw_deallocate(large);
+}
+
+TEST(TensorScope, AnotherThreadMayFree) {
+  const auto tally = std::make_shared<Tally>();
+  std::vector<at::Tensor> kept;
+  {
+    const TensorScope scope(tally, Purpose::kActivations);
+    for (int i = 0; i < 1000; ++i) {
+      kept.push_back(at::empty({100 + i}));
+    }
+    kept.push_back(at::empty({0}));  // no memory at all
+  }
+  EXPECT_EQ(tally->total_bytes(), 4 * (100 * 1000 + 999 * 1000 / 2));
+  std::jthread([&] { kept.clear(); }).join();
+  EXPECT_EQ(tally->total_bytes(), 0);
 }
 
 TEST(Memory, TheKernelTellsTheProportionalSetSize) {
