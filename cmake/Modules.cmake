@@ -48,7 +48,11 @@ function(zeroth_test name)
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
-  gtest_discover_tests(zeroth_${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300
+  set(timeout 300)
+  if(ZEROTH_SANITIZE)
+    set(timeout 1500)
+  endif()
+  gtest_discover_tests(zeroth_${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${timeout}
     ENVIRONMENT "GOMP_SPINCOUNT=1000")  # tests run beside each other
 endfunction()
