@@ -93,6 +93,15 @@ Outcome run(const Invocation& invocation) {
           .seconds = elapsed.count()};
 }
 
+std::vector<std::string> mpirun_environment() {
+  std::vector<std::string> environment{"OMPI_ALLOW_RUN_AS_ROOT=1",
+                                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+  if (const char* options = std::getenv("ZEROTH_MPIRUN_ASAN_OPTIONS"); options != nullptr) {
+    environment.push_back(std::string("ASAN_OPTIONS=") + options);
+  }
+  return environment;
+}
+
 TemporaryFolder::TemporaryFolder() {
   std::string name = (fs::temp_directory_path() / "zeroth_test_XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {

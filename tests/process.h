@@ -33,6 +33,11 @@ struct Outcome {
 
 [[nodiscard]] int wait_for(pid_t process);  // its exit code, 128 + n for signal n
 
+// What mpirun is to be given in its environment. Open MPI leaks from plug-ins that it has unloaded
+// by the end, so AddressSanitizer's ranks need other options than all else:
+// ZEROTH_MPIRUN_ASAN_OPTIONS.
+[[nodiscard]] std::vector<std::string> mpirun_environment();
+
 // A new empty folder that goes with the object.
 class TemporaryFolder {
  public:

@@ -45,10 +45,9 @@ Invocation mpirun_of(const Part& part, const std::vector<std::string>& hosts) {
       arguments.push_back(word);
     }
   }
-  return {.arguments = arguments,
-          .environment = {fmt::format("{}={}", kVariable, part.text()),
-                          "OMPI_ALLOW_RUN_AS_ROOT=1",
-                          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}};
+  std::vector<std::string> environment = zeroth::testing::mpirun_environment();
+  environment.push_back(fmt::format("{}={}", kVariable, part.text()));
+  return {.arguments = arguments, .environment = environment};
 }
 
 Outcome mpirun(const Part& part, const std::vector<std::string>& hosts) {

@@ -118,6 +118,7 @@ testing::Invocation RankTest::under_mpirun(const Words& hosts, const Words& word
     line = joined(joined(rank == 0 ? line : joined(line, {":"}), one), invocation.arguments);
   }
   invocation.arguments = line;
+  invocation.environment = joined(invocation.environment, testing::mpirun_environment());
   return invocation;
 }
 
