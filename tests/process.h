@@ -34,8 +34,8 @@ struct Outcome {
 [[nodiscard]] int wait_for(pid_t process);  // its exit code, 128 + n for signal n
 
 // What mpirun is to be given in its environment. Open MPI leaks from plug-ins that it has unloaded
-// by the end, so AddressSanitizer's ranks need other options than all else:
-// ZEROTH_MPIRUN_ASAN_OPTIONS.
+// by the end, which no suppression can name, and its threads let the leak check itself crash: ranks
+// under mpirun run without that check (ZEROTH_MPIRUN_ASAN_OPTIONS in CMakePresets.json).
 [[nodiscard]] std::vector<std::string> mpirun_environment();
 
 // A new empty folder that goes with the object.
