@@ -125,7 +125,8 @@ TEST(N44, AParameterUnusedOnOneRankIsZeroThereOrNamed) {
         units.push_back(std::make_unique<Product>("trunk", "t", summed));
         EngineOptions options{
             .zero_stage = stage, .max_grad_norm = 0, .schedule = constant_rate(1)};
-        options.unused = ignore ? UnusedParameters::kRefusedAtFirst : UnusedParameters::kRefused;
+        options.unused =
+            ignore ? engine::UnusedParameters::kRefusedAtFirst : engine::UnusedParameters::kRefused;
         Engine engine(units, optim::make_sgd({}), options, comm);
         engine.backward(engine.forward(ones()));
         EXPECT_TRUE(engine.step().updated);
