@@ -8,6 +8,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_library(URING_LIBRARY uring REQUIRED)
 # Debian's find_package(dnnl) also asks for OpenCL's development files, which oneDNN on a CPU does not need.
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp PATH_SUFFIXES include REQUIRED)

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "offload/swap_file.h"
+
+// Reading and writing swap files while the caller computes.
+namespace zeroth::offload {
+
+// Bytes of a file and where they are in memory. All three numbers and the address are multiples of
+// kAlignment: direct I/O wants that.
+struct Transfer {
+  const SwapFile* file = nullptr;
+  std::int64_t offset = 0;
+  std::byte* memory = nullptr;
+  std::int64_t bytes = 0;
+};
+
+struct IoOptions {
+  std::int64_t block_bytes = std::int64_t{1} << 20;  // of one request to the system
+  int depth = 32;                                    // io_uring: requests on their way at one time
+  int threads = 4;                                   // the pool's
+  bool submits_singly = false;                       // io_uring: a system call for each request
+};
+
+// A transfer on its way. Move-only. wait() returns when it is done and throws kDisk with the file
+// and the place if it failed; the destructor waits too, and swallows. The memory and the file
+// belong to the transfer until then.
+class Ticket {
+ public:
+  class State {
+   public:
+    virtual ~State() = default;
+    virtual void wait() = 0;
+  };
+
+  Ticket() = default;
+
+  explicit Ticket(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  Ticket(Ticket&&) noexcept = default;
+  Ticket& operator=(Ticket&& other) noexcept;
+  ~Ticket();
+
+  void wait();
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+// Belongs to one thread.
+class FileIo {
+ public:
+  virtual ~FileIo() = default;
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual Ticket read(const Transfer& transfer) = 0;
+  [[nodiscard]] virtual Ticket write(const Transfer& transfer) = 0;
+};
+
+// pread and pwrite by threads of its own.
+[[nodiscard]] std::unique_ptr<FileIo> make_thread_io(const IoOptions& options);
+// nullptr where the kernel has no io_uring or forbids it.
+[[nodiscard]] std::unique_ptr<FileIo> make_uring_io(const IoOptions& options);
+
+}  // namespace zeroth::offload
