@@ -103,10 +103,13 @@ void Engine::backward(const Loss& loss) {
   awaiting_backward_ = false;
   window_loss_.sum += loss.sum;
   window_loss_.weight += loss.weight;
-  if (is_last_micro_step()) {
-    told([this] { start_summing_losses(); });
-  }
-  told([&] { walk_->backward(loss_scale() / options_.gradient_divisor, is_last_micro_step()); });
+  const bool last = is_last_micro_step();
+  told([&] {
+    if (last) {
+      start_summing_losses();
+    }
+    walk_->backward(loss_scale() / options_.gradient_divisor, last);
+  });
 }
 
 StepReport Engine::step() {

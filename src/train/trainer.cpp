@@ -59,7 +59,8 @@ TrainSummary Trainer::run() {
     const Window window = train_window(attempt);
     epoch_ = epoch_after(attempt);
     observe(window, attempt);
-    check_progress(window);
+    warn_of_skips(window.report);
+    skip_watch_.after(window.report);
     evaluate_if_due(attempt);
   }
   if (validation_ != nullptr && evaluated_at_ != summary_.updates) {
@@ -163,10 +164,8 @@ void Trainer::observe(const Window& window, std::int64_t attempt) {
   }
 }
 
-void Trainer::check_progress(const Window& window) {
-  const engine::StepReport& report = window.report;
+void Trainer::warn_of_skips(const engine::StepReport& report) {
   if (report.updated && report.non_finite.empty()) {
-    skip_watch_.after(report);
     return;
   }
   progress_.finish();
@@ -176,12 +175,10 @@ void Trainer::check_progress(const Window& window) {
                     "off",
                     report.step,
                     report.non_finite));
-    skip_watch_.after(report);
     return;
   }
   ++summary_.skipped;
   log::warn(fmt::format("attempt {} made no update: {}", report.attempts, why_skipped(report)));
-  skip_watch_.after(report);
 }
 
 std::string Trainer::why_skipped(const engine::StepReport& report) const {

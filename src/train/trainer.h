@@ -60,7 +60,7 @@ class Trainer {
   [[nodiscard]] Window train_window(std::int64_t attempt);
   void note_size(const models::TokenBatch& batch);
   void observe(const Window& window, std::int64_t attempt);
-  void check_progress(const Window& window);
+  void warn_of_skips(const engine::StepReport& report);
   [[nodiscard]] std::string why_skipped(const engine::StepReport& report) const;
   void evaluate_if_due(std::int64_t attempt);
   void evaluate_now();
