@@ -23,36 +23,10 @@ class PrivateBuffer : public Buffer {
   mutable std::vector<std::byte> bytes_;
 };
 
-void finish_quietly(std::unique_ptr<InFlight::Work> work) noexcept {
-  if (work == nullptr) {
-    return;
-  }
-  try {
-    work->wait();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): the next call of the communicator says it again
-  }
-}
-
 }  // namespace
 
 BufferPtr make_private_buffer(std::size_t bytes) {
   return std::make_shared<PrivateBuffer>(bytes);
-}
-
-InFlight& InFlight::operator=(InFlight&& other) {
-  finish_quietly(std::exchange(work_, std::move(other.work_)));
-  return *this;
-}
-
-InFlight::~InFlight() {
-  finish_quietly(std::move(work_));
-}
-
-void InFlight::wait() {
-  const std::unique_ptr<Work> work = std::move(work_);
-  if (work != nullptr) {
-    work->wait();
-  }
 }
 
 void Communicator::note(const std::string& activity) {

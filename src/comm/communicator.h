@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/in_flight.h"
+
 // Collectives between the ranks of one group. All ranks call the same operations in the same order;
 // each call carries a sequence number and a hash of (operation, label, sizes), and ranks that
 // differ get an Error of kCommunication that names both sides, not a hang. A rank that died ends
@@ -23,6 +25,8 @@
 // cost nothing as long as the others compute. Several operations may be in flight; they may be
 // waited for in any order, not the same one on every rank. A communicator belongs to one thread.
 namespace zeroth::comm {
+
+using zeroth::InFlight;  // an operation that was started
 
 // Memory that collectives can work on without copying: from allocate() or allocate_shared(), or
 // private memory wrapped by a caller. The pointer is what this rank reads and writes.
@@ -64,33 +68,11 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// An operation that was started. Move-only. wait() returns when it is finished and throws what went
-// wrong; the destructor waits too, and swallows. After wait() the buffers are free.
-class InFlight {
- public:
-  class Work {
-   public:
-    virtual ~Work() = default;
-    virtual void wait() = 0;
-  };
-
-  InFlight() = default;
-
-  explicit InFlight(std::unique_ptr<Work> work) : work_(std::move(work)) {}
-
-  InFlight(InFlight&&) noexcept = default;
-  InFlight& operator=(InFlight&& other);
-  ~InFlight();
-  void wait();
-
- private:
-  std::unique_ptr<Work> work_;
-};
-
 // Every rank's values on their way, rank after rank.
 class ValuesInFlight {
  public:
   ValuesInFlight() = default;
+
   ValuesInFlight(InFlight work, BufferPtr all) : work_(std::move(work)), all_(std::move(all)) {}
 
   [[nodiscard]] std::vector<double> wait();

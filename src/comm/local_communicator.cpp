@@ -31,7 +31,7 @@ class AlignedBuffer : public Buffer {
   [[nodiscard]] std::int64_t bytes() const noexcept override { return bytes_; }
 
  private:
-  static constexpr std::size_t kAlignment = 64;
+  static constexpr std::size_t kAlignment = 4096;  // a page: files are read straight into it
   std::int64_t bytes_;
   std::byte* data_;
 };

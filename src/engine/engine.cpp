@@ -18,11 +18,35 @@ using arithmetic::LossScaler;
 
 namespace {
 
-// One rank alone has nobody to share with: every stage is the plain one.
+// One rank alone has nobody to share with: every stage is the plain one, but for weights that rest
+// on file. Gradients rest there where the stage keeps nothing but this rank's sums.
 zero::ZeroOptions zero_options(const EngineOptions& options, int num_moments, bool alone) {
-  const zero::StagePolicy policy =
+  using offload::Place;
+  const zero::StagePolicy asked =
       zero::policy_for(options.zero_stage, options.reduce_every_micro_step);
-  return {options.tuning, alone ? zero::StagePolicy{} : policy, options.dtype, num_moments};
+  const zero::Resting& resting = options.tuning.resting;
+  zero::StagePolicy policy = asked;
+  if (alone) {
+    policy = {};
+    policy.shard_parameters = asked.shard_parameters && resting.parameters == Place::kFile;
+  }
+  const bool sums_alone = asked.shard_optimizer && asked.reduce_every_micro_step;
+  return {options.tuning,
+          policy,
+          options.dtype,
+          num_moments,
+          sums_alone ? resting.optimizer : Place::kMemory};
+}
+
+void refuse_norms_of_files(const optim::Optimizer& optimizer, const zero::Resting& resting) {
+  const bool on_file =
+      resting.optimizer == offload::Place::kFile || resting.parameters == offload::Place::kFile;
+  if (optimizer.uses_norms() && on_file) {
+    throw Error(ErrorKind::kConfig,
+                "an optimizer that needs norms of whole parameters (LAMB) works on state in memory "
+                "alone, and offload is nvme\n  Take AdamW, Adam, SGD, Lion or Adagrad, or offload "
+                "nothing.");
+  }
 }
 
 std::array<double, 2> terms_of(const Loss& loss) {
@@ -53,6 +77,7 @@ Engine::Engine(models::UnitList& units,
       window_micro_steps_(options.accumulation_steps) {
   ZEROTH_CHECK(!units.empty(), "a model without units");
   refuse_shared_parameters(units);
+  refuse_norms_of_files(*optimizer_, options.tuning.resting);
   const auto borrowed_from = lenders_of(units);
   shared_ = std::make_shared<zero::SharedState>(
       comm,
@@ -67,6 +92,7 @@ Engine::Engine(models::UnitList& units,
                                                .unused = options.unused,
                                                .checks_graphs = options.checks_graphs,
                                                .seed = options.seed});
+  updates_ = std::make_unique<zero::UpdateStream>(walk_->units(), *shared_);
   if (options.dtype == at::kHalf) {
     scaler_.emplace(options.loss_scale);
   }
@@ -195,9 +221,7 @@ void Engine::apply(const StepReport& report, double gradient_scale) {
     update_by_ratios(update);
     return;
   }
-  for (zero::UnitState& unit : walk_->units()) {
-    unit.update(*optimizer_, update);
-  }
+  updates_->run(*optimizer_, update);
 }
 
 void Engine::update_by_ratios(const optim::UpdateStep& update) {
@@ -232,6 +256,22 @@ std::vector<std::vector<double>> Engine::trust_ratios(const optim::UpdateStep& u
     }
   }
   return ratios;
+}
+
+std::vector<std::string> Engine::resting_texts() const {
+  std::vector<std::string> texts;
+  const auto& optimizer = shared_->optimizer_space();
+  const auto& parameters = shared_->parameter_space();
+  if (optimizer != nullptr) {
+    texts.push_back(
+        fmt::format("{} rest in {}",
+                    optimizer == parameters ? "weights and optimizer state" : "optimizer state",
+                    optimizer->text()));
+  }
+  if (parameters != nullptr && parameters != optimizer) {
+    texts.push_back(fmt::format("weights rest in {}", parameters->text()));
+  }
+  return texts;
 }
 
 Loss Engine::evaluate(const models::TokenBatch& batch) {

@@ -14,6 +14,7 @@
 #include "memory/tally.h"
 #include "models/unit.h"
 #include "optim/optimizer.h"
+#include "zero/update_stream.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -92,6 +93,12 @@ class Engine {
 
   [[nodiscard]] const memory::Tally& tally() const noexcept { return *tally_; }
 
+  // From and to files, since the start, of this rank.
+  [[nodiscard]] offload::Traffic offload_traffic() const noexcept { return shared_->traffic(); }
+
+  // Where what rests on file is and how it moves, a line each.
+  [[nodiscard]] std::vector<std::string> resting_texts() const;
+
  private:
   struct Place {
     zero::UnitState* unit = nullptr;
@@ -127,6 +134,7 @@ class Engine {
   EngineOptions options_;
   std::shared_ptr<zero::SharedState> shared_;
   std::unique_ptr<Walk> walk_;
+  std::unique_ptr<zero::UpdateStream> updates_;
   std::optional<arithmetic::LossScaler> scaler_;  // fp16
   bool awaiting_backward_ = false;
   Loss window_loss_;

@@ -70,12 +70,12 @@ DiskSpeed measure(FileIo& io, const std::filesystem::path& folder, std::int64_t 
       whole, memory::Purpose::kBuffers, std::make_shared<memory::Tally>());
   std::memset(buffer.data(), 1, static_cast<std::size_t>(whole));  // pages that are there
   const auto move_all = [&](const auto& start) {
-    std::vector<Ticket> tickets;
+    std::vector<InFlight> tickets;
     for (std::int64_t begin = 0; begin < whole; begin += kPart) {
       tickets.push_back(
           start(Transfer{&file, begin, buffer.data() + begin, std::min(kPart, whole - begin)}));
     }
-    for (Ticket& ticket : tickets) {
+    for (InFlight& ticket : tickets) {
       ticket.wait();
     }
   };

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/in_flight.h"
 #include "offload/swap_file.h"
 
 // Reading and writing swap files while the caller computes.
@@ -21,34 +22,10 @@ struct Transfer {
 
 struct IoOptions {
   std::int64_t block_bytes = std::int64_t{1} << 20;  // of one request to the system
-  int depth = 32;                                    // io_uring: requests on their way at one time
+  int depth = 128;                                   // io_uring: requests on their way at one time
   int threads = 4;                                   // the pool's
   bool submits_singly = false;                       // io_uring: a system call for each request
-};
-
-// A transfer on its way. Move-only. wait() returns when it is done and throws kDisk with the file
-// and the place if it failed; the destructor waits too, and swallows. The memory and the file
-// belong to the transfer until then.
-class Ticket {
- public:
-  class State {
-   public:
-    virtual ~State() = default;
-    virtual void wait() = 0;
-  };
-
-  Ticket() = default;
-
-  explicit Ticket(std::shared_ptr<State> state) : state_(std::move(state)) {}
-
-  Ticket(Ticket&&) noexcept = default;
-  Ticket& operator=(Ticket&& other) noexcept;
-  ~Ticket();
-
-  void wait();
-
- private:
-  std::shared_ptr<State> state_;
+  bool refills = true;  // io_uring: hands requests over while others are on their way
 };
 
 // Belongs to one thread.
@@ -56,8 +33,8 @@ class FileIo {
  public:
   virtual ~FileIo() = default;
   [[nodiscard]] virtual std::string name() const = 0;
-  [[nodiscard]] virtual Ticket read(const Transfer& transfer) = 0;
-  [[nodiscard]] virtual Ticket write(const Transfer& transfer) = 0;
+  [[nodiscard]] virtual InFlight read(const Transfer& transfer) = 0;
+  [[nodiscard]] virtual InFlight write(const Transfer& transfer) = 0;
 };
 
 // pread and pwrite by threads of its own.

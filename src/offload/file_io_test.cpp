@@ -72,7 +72,7 @@ TEST_P(Io, ManyAtOnceFindTheirPlaces) {
   const SwapFile file(folder(), kPart * kParts);
   const FlatBuffer out = buffer(kPart * kParts);
   const FlatBuffer in = buffer(kPart * kParts);
-  std::vector<Ticket> writes;
+  std::vector<InFlight> writes;
   for (int part = 0; part < kParts; ++part) {
     std::memset(out.data() + part * kPart, part + 1, kPart);
     writes.push_back(io_->write({&file, part * kPart, out.data() + part * kPart, kPart}));
@@ -81,7 +81,7 @@ TEST_P(Io, ManyAtOnceFindTheirPlaces) {
     writes[static_cast<std::size_t>(part)].wait();
   }
   {
-    std::vector<Ticket> reads;
+    std::vector<InFlight> reads;
     for (int part = 0; part < kParts; ++part) {
       reads.push_back(io_->read({&file, part * kPart, in.data() + part * kPart, kPart}));
     }
@@ -93,7 +93,7 @@ TEST_P(Io, AFileThatWasCutIsNamed) {
   const SwapFile file(folder(), kBytes);
   ASSERT_EQ(::ftruncate(file.descriptor(), kBytes / 2 / kAlignment * kAlignment), 0);
   const FlatBuffer in = buffer();
-  Ticket ticket = io_->read({&file, 0, in.data(), kBytes});
+  InFlight ticket = io_->read({&file, 0, in.data(), kBytes});
   const std::string message = message_of([&] { ticket.wait(); });
   EXPECT_NE(message.find("the swap file in " + folder().string()), std::string::npos) << message;
   EXPECT_NE(message.find("it was cut"), std::string::npos) << message;
@@ -105,7 +105,7 @@ TEST_P(Io, AFailingWriteIsNamed) {
   ASSERT_EQ(::dup3(read_only, file.descriptor(), O_CLOEXEC), file.descriptor());
   ::close(read_only);
   const FlatBuffer out = buffer();
-  Ticket ticket = io_->write({&file, 0, out.data(), kBytes});
+  InFlight ticket = io_->write({&file, 0, out.data(), kBytes});
   EXPECT_NE(message_of([&] { ticket.wait(); }).find("cannot write"), std::string::npos);
 }
 

@@ -50,7 +50,7 @@ int open_unnamed(const std::filesystem::path& folder, int flags) {
 }  // namespace
 
 SwapFile::SwapFile(const std::filesystem::path& folder, std::int64_t bytes)
-    : text_(fmt::format("the swap file in {}", folder.string())), bytes_(aligned_up(bytes)) {
+    : folder_(folder), text_(fmt::format("the swap file in {}", folder.string())) {
   require_folder(folder);
   descriptor_ = open_unnamed(folder, O_DIRECT);
   direct_ = descriptor_ >= 0;
@@ -62,11 +62,17 @@ SwapFile::SwapFile(const std::filesystem::path& folder, std::int64_t bytes)
              "cannot make a file in nvme_path {}: {}", folder.string(), std::strerror(errno)),
          "Name a folder that may be written.");
   }
-  take_room(folder);
+  try {
+    (void)extend(bytes);
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
 }
 
 SwapFile::SwapFile(SwapFile&& other) noexcept
-    : text_(std::move(other.text_)),
+    : folder_(std::move(other.folder_)),
+      text_(std::move(other.text_)),
       bytes_(other.bytes_),
       direct_(other.direct_),
       descriptor_(std::exchange(other.descriptor_, -1)) {
@@ -78,20 +84,22 @@ SwapFile::~SwapFile() {
   }
 }
 
-// Now rather than in the middle of an update.
-void SwapFile::take_room(const std::filesystem::path& folder) const {
-  const int error = bytes_ == 0 ? 0 : ::posix_fallocate(descriptor_, 0, bytes_);
+// Room is taken now rather than in the middle of an update.
+std::int64_t SwapFile::extend(std::int64_t bytes) {
+  const std::int64_t begin = bytes_;
+  const std::int64_t more = aligned_up(bytes);
+  const int error = more == 0 ? 0 : ::posix_fallocate(descriptor_, begin, more);
   if (error == 0) {
-    return;
+    bytes_ += more;
+    return begin;
   }
-  ::close(descriptor_);
 
   struct statvfs disk {};
 
-  const bool known = ::statvfs(folder.c_str(), &disk) == 0;
-  fail(fmt::format("nvme_path {} has no room for {} bytes: {}{}",
-                   folder.string(),
-                   bytes_,
+  const bool known = ::statvfs(folder_.c_str(), &disk) == 0;
+  fail(fmt::format("nvme_path {} has no room for {} bytes more: {}{}",
+                   folder_.string(),
+                   more,
                    std::strerror(error),
                    known ? fmt::format(", {} bytes are free", disk.f_bavail * disk.f_frsize) : ""),
        "Name a folder on a larger disk, or let less rest on it.");

@@ -27,6 +27,10 @@ class SwapFile {
 
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
 
+  // Room for so many bytes more, which read as zeros until they are written; where they begin.
+  // kDisk as above.
+  [[nodiscard]] std::int64_t extend(std::int64_t bytes);
+
   // Past the page cache; false where the file system does not do that.
   [[nodiscard]] bool is_direct() const noexcept { return direct_; }
 
@@ -34,10 +38,9 @@ class SwapFile {
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
-  void take_room(const std::filesystem::path& folder) const;
-
+  std::filesystem::path folder_;
   std::string text_;
-  std::int64_t bytes_;
+  std::int64_t bytes_ = 0;
   bool direct_ = false;
   int descriptor_ = -1;
 };

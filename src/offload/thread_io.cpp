@@ -35,7 +35,7 @@ std::string move(Block block) {
 }
 
 // Counts a transfer's blocks down.
-class Countdown : public Ticket::State {
+class Countdown {
  public:
   explicit Countdown(std::size_t blocks) : left_(blocks) {}
 
@@ -49,7 +49,7 @@ class Countdown : public Ticket::State {
     }
   }
 
-  void wait() override {
+  void wait() {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return left_ == 0; });
     if (!failure_.empty()) {
@@ -62,6 +62,16 @@ class Countdown : public Ticket::State {
   std::condition_variable done_;
   std::size_t left_;
   std::string failure_;
+};
+
+class PoolWork : public InFlight::Work {
+ public:
+  explicit PoolWork(std::shared_ptr<Countdown> blocks) : blocks_(std::move(blocks)) {}
+
+  void wait() override { blocks_->wait(); }
+
+ private:
+  std::shared_ptr<Countdown> blocks_;
 };
 
 class ThreadIo : public FileIo {
@@ -87,11 +97,11 @@ class ThreadIo : public FileIo {
     return fmt::format("pread and pwrite by {} threads", threads_.size());
   }
 
-  [[nodiscard]] Ticket read(const Transfer& transfer) override {
+  [[nodiscard]] InFlight read(const Transfer& transfer) override {
     return start(transfer, Direction::kRead);
   }
 
-  [[nodiscard]] Ticket write(const Transfer& transfer) override {
+  [[nodiscard]] InFlight write(const Transfer& transfer) override {
     return start(transfer, Direction::kWrite);
   }
 
@@ -101,7 +111,7 @@ class ThreadIo : public FileIo {
     std::shared_ptr<Countdown> countdown;
   };
 
-  Ticket start(const Transfer& transfer, Direction direction) {
+  InFlight start(const Transfer& transfer, Direction direction) {
     const std::vector<Block> blocks = blocks_of(transfer, direction, block_bytes_);
     const auto countdown = std::make_shared<Countdown>(blocks.size());
     if (blocks.empty()) {
@@ -114,7 +124,7 @@ class ThreadIo : public FileIo {
       }
     }
     there_is_work_.notify_all();
-    return Ticket(countdown);
+    return InFlight(std::make_unique<PoolWork>(countdown));
   }
 
   void work() {

@@ -29,7 +29,8 @@ class Ring {
  public:
   explicit Ring(const IoOptions& options)
       : depth_(static_cast<std::size_t>(std::max(options.depth, 1))),
-        submits_singly_(options.submits_singly) {
+        submits_singly_(options.submits_singly),
+        refills_(options.refills) {
     usable_ = ::io_uring_queue_init(static_cast<unsigned>(depth_), &ring_, 0) == 0;
   }
 
@@ -75,6 +76,9 @@ class Ring {
 
  private:
   void fill() {
+    if (!refills_ && in_kernel_ > 0) {
+      return;
+    }
     bool added = false;
     while (in_kernel_ < depth_ && !waiting_.empty()) {
       io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
@@ -138,15 +142,16 @@ class Ring {
 
   std::size_t depth_;
   bool submits_singly_;
+  bool refills_;
   io_uring ring_{};
   bool usable_ = false;
   std::size_t in_kernel_ = 0;
   std::deque<Request> waiting_;
 };
 
-class UringTicket : public Ticket::State {
+class UringWork : public InFlight::Work {
  public:
-  UringTicket(std::shared_ptr<Ring> ring, std::shared_ptr<Progress> progress)
+  UringWork(std::shared_ptr<Ring> ring, std::shared_ptr<Progress> progress)
       : ring_(std::move(ring)), progress_(std::move(progress)) {}
 
   void wait() override {
@@ -170,16 +175,16 @@ class UringIo : public FileIo {
     return fmt::format("io_uring, {} requests deep", ring_->depth());
   }
 
-  [[nodiscard]] Ticket read(const Transfer& transfer) override {
+  [[nodiscard]] InFlight read(const Transfer& transfer) override {
     return start(transfer, Direction::kRead);
   }
 
-  [[nodiscard]] Ticket write(const Transfer& transfer) override {
+  [[nodiscard]] InFlight write(const Transfer& transfer) override {
     return start(transfer, Direction::kWrite);
   }
 
  private:
-  Ticket start(const Transfer& transfer, Direction direction) {
+  InFlight start(const Transfer& transfer, Direction direction) {
     const std::vector<Block> blocks = blocks_of(transfer, direction, block_bytes_);
     const auto progress =
         std::make_shared<Progress>(Progress{.left = blocks.size(), .failure = ""});
@@ -187,7 +192,7 @@ class UringIo : public FileIo {
       ring_->add({block, progress});
     }
     ring_->advance();
-    return Ticket(std::make_shared<UringTicket>(ring_, progress));
+    return InFlight(std::make_unique<UringWork>(ring_, progress));
   }
 
   std::shared_ptr<Ring> ring_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shard/kept.h"
 #include "shard/prefetch.h"
 #include "zero/numbers.h"
 
@@ -18,6 +19,39 @@ std::int64_t largest_passing(const ZeroOptions& options, const std::vector<std::
   return largest;
 }
 
+using offload::Place;
+
+Place place_of(bool on_file) {
+  return on_file ? Place::kFile : Place::kMemory;
+}
+
+// Of each unit: files take what memory does not keep. Shards have equal sizes, so that a unit is at
+// the same place on every rank.
+std::vector<UnitPlaces> places_of(const ZeroOptions& options,
+                                  const std::vector<std::int64_t>& numels,
+                                  std::int64_t ranks) {
+  const Resting& resting = options.resting;
+  const auto optimizer =
+      shard::kept_in_memory(numels, shard::elements_kept(numels, resting.optimizer_share));
+  const auto parameters = shard::kept_in_memory(numels, resting.parameters_kept * ranks);
+  std::vector<UnitPlaces> places;
+  for (std::size_t unit = 0; unit < numels.size(); ++unit) {
+    const bool state = resting.optimizer == Place::kFile && !optimizer[unit];
+    const bool passes = options.policy.shard_parameters &&
+                        numels[unit] > options.persistence_elements;  // see UnitWeights
+    places.push_back({.optimizer = place_of(state),
+                      .gradients = place_of(state && options.gradients == Place::kFile),
+                      .parameters = place_of(resting.parameters == Place::kFile && passes &&
+                                             !parameters[unit])});
+  }
+  return places;
+}
+
+std::int64_t largest_of(const std::vector<std::int64_t>& numels) {
+  const auto largest = std::max_element(numels.begin(), numels.end());
+  return largest == numels.end() ? 0 : *largest;
+}
+
 }  // namespace
 
 SharedState::SharedState(std::shared_ptr<comm::Communicator> comm,
@@ -30,18 +64,59 @@ SharedState::SharedState(std::shared_ptr<comm::Communicator> comm,
       prefetch_depth_(shard::prefetch_depth(
           {.ahead = options.prefetch_elements, .live = options.max_live_elements},
           sizes.padded_numels)) {
+  open_spaces();
+  places_ = places_of(options_, sizes.padded_numels, comm_->size());
   if (options_.policy.shard_parameters) {
     gathered_ = gather_slots(sizes);
   }
-  if (gradients_travel_apart()) {
+  if (gradients_travel_apart() || gradients_pass_through()) {
     travelling_ = gradient_slots(sizes);
   }
+  make_staging(sizes);
+}
+
+void SharedState::open_spaces() {
+  const Resting& resting = options_.resting;
+  const auto open = [&](const std::filesystem::path& folder) {
+    return std::make_shared<offload::SwapSpace>(folder, resting.io, resting.io_kind);
+  };
+  if (resting.optimizer == Place::kFile) {
+    optimizer_space_ = open(resting.optimizer_folder);
+  }
+  if (resting.parameters == Place::kFile && options_.policy.shard_parameters) {
+    const bool same =
+        optimizer_space_ != nullptr && resting.parameter_folder == resting.optimizer_folder;
+    parameter_space_ = same ? optimizer_space_ : open(resting.parameter_folder);
+  }
+}
+
+// A unit's sums and what they are added to, of each unit whose sums are on their way, and one that
+// is being written.
+void SharedState::make_staging(const UnitSizes& sizes) {
+  const std::int64_t shard = largest_of(sizes.padded_numels) / comm_->size();
+  const auto room = [&](std::int64_t width) { return offload::aligned_up(shard * width); };
+  weight_staging_ = std::make_unique<StagingPool>(
+      room(static_cast<std::int64_t>(c10::elementSize(options_.dtype))),
+      options_.resting.parameter_buffers.value_or(1 + prefetch_depth_ + sizes.num_lenders),
+      tally_);
+  gradient_staging_ = std::make_unique<StagingPool>(
+      room(static_cast<std::int64_t>(sizeof(float))), 2 + sizes.num_lenders, tally_);
+}
+
+offload::Traffic SharedState::traffic() const noexcept {
+  offload::Traffic total = optimizer_space_ ? optimizer_space_->traffic() : offload::Traffic{};
+  if (parameter_space_ != nullptr && parameter_space_ != optimizer_space_) {
+    total.read += parameter_space_->traffic().read;
+    total.written += parameter_space_->traffic().written;
+  }
+  return total;
 }
 
 // The unit in use, those ahead of it, and those that others borrow from meanwhile.
 SlotPool SharedState::gather_slots(const UnitSizes& sizes) const {
-  const std::int64_t bytes = largest_passing(options_, sizes.padded_numels) *
-                             static_cast<std::int64_t>(c10::elementSize(options_.dtype));
+  const std::int64_t width = static_cast<std::int64_t>(c10::elementSize(options_.dtype));
+  const std::int64_t bytes =
+      offload::aligned_up(largest_passing(options_, sizes.padded_numels) * width);
   const std::int64_t num_slots = 1 + prefetch_depth_ + sizes.num_lenders;
   std::vector<CountedBuffer> slots;
   for (std::int64_t slot = 0; bytes > 0 && slot < num_slots; ++slot) {
@@ -57,9 +132,9 @@ SlotPool SharedState::gather_slots(const UnitSizes& sizes) const {
 // The unit whose gradients come, the one whose sums are on their way, and lenders, which collect
 // gradients from the borrower's backward to their own.
 SlotPool SharedState::gradient_slots(const UnitSizes& sizes) const {
-  const auto largest = std::max_element(sizes.padded_numels.begin(), sizes.padded_numels.end());
-  const std::int64_t bytes =
-      largest == sizes.padded_numels.end() ? 0 : *largest * width_of(options_.communication);
+  const comm::NumberType type =
+      gradients_pass_through() ? options_.grad_accum : options_.communication;
+  const std::int64_t bytes = offload::aligned_up(largest_of(sizes.padded_numels) * width_of(type));
   const std::int64_t num_slots = (options_.overlap ? 2 : 1) + sizes.num_lenders;
   std::vector<CountedBuffer> slots;
   for (std::int64_t slot = 0; bytes > 0 && slot < num_slots; ++slot) {

@@ -30,6 +30,7 @@ std::size_t as_size(std::int64_t value) {
 UnitGradients::UnitGradients(std::string unit_name,
                              std::vector<std::vector<std::int64_t>> sizes,
                              const shard::FlatLayout& layout,
+                             offload::Place place,
                              SharedState& shared)
     : unit_name_(std::move(unit_name)),
       sizes_(std::move(sizes)),
@@ -38,6 +39,10 @@ UnitGradients::UnitGradients(std::string unit_name,
       got_(sizes_.size(), false) {
   const StagePolicy& policy = shared_.options().policy;
   const std::int64_t width = width_of(shared_.options().grad_accum);
+  if (place == offload::Place::kFile) {
+    resting_ = offload::Array(own().size(), width, shared_.optimizer_space());
+    return;
+  }
   if (keeps_shard()) {
     shard_ = FlatBuffer(layout_.shard_numel() * width, Purpose::kGradients, shared_.tally());
   }
@@ -52,7 +57,7 @@ UnitGradients::UnitGradients(std::string unit_name,
 }
 
 void UnitGradients::add(std::size_t parameter, const at::Tensor& gradient) {
-  if (keeps_shard() && slot_ == nullptr) {
+  if ((keeps_shard() || adds_in_slot()) && slot_ == nullptr) {
     take_slot();
   }
   if (gradient.defined()) {
@@ -62,9 +67,15 @@ void UnitGradients::add(std::size_t parameter, const at::Tensor& gradient) {
 }
 
 void UnitGradients::take_slot() {
-  const NumberType type = shared_.options().communication;
+  const NumberType type =
+      adds_in_slot() ? shared_.options().grad_accum : shared_.options().communication;
   slot_ = shared_.travelling().take();
-  if (keeps_shard()) {
+  if (adds_in_slot() && has_sums_) {
+    load_sums(slot_->data());
+    point_views_at(slot_->data(), type);
+    return;
+  }
+  if (keeps_shard() || adds_in_slot()) {
     std::memset(slot_->data(), 0, as_size(layout_.padded_numel() * width_of(type)));
     point_views_at(slot_->data(), type);
     return;
@@ -77,6 +88,10 @@ void UnitGradients::submit(bool last_of_window) {
   got_.assign(got_.size(), false);
   last_of_window_ = last_of_window;
   const bool alone = shared_.comm().size() == 1;
+  if (adds_in_slot()) {
+    write_slot();
+    return;
+  }
   if (!keeps_shard() && (!last_of_window || alone)) {
     return;
   }
@@ -90,7 +105,9 @@ void UnitGradients::submit(bool last_of_window) {
 }
 
 void UnitGradients::start_reductions() {
-  if (!adds_directly()) {
+  if (!resting_.empty()) {
+    scratch_ = shared_.gradient_staging().take();
+  } else if (!adds_directly()) {
     scratch_ = FlatBuffer(layout_.shard_numel() * static_cast<std::int64_t>(sizeof(float)),
                           Purpose::kBuffers,
                           shared_.tally());
@@ -124,12 +141,12 @@ void UnitGradients::reduce_bucket(Range bucket) {
 // be done with them. In place too: only this rank reads its own part of its own buffer.
 bool UnitGradients::adds_directly() const noexcept {
   const bool spreads_slot = keeps_shard() && !shared_.options().scatter;
-  return shared_.options().grad_accum == NumberType::kFloat32 && !spreads_slot;
+  return shared_.options().grad_accum == NumberType::kFloat32 && !spreads_slot && resting_.empty();
 }
 
 std::span<float> UnitGradients::sums_target() noexcept {
   if (!adds_directly()) {
-    return scratch_.as<float>();
+    return scratch_.as<float>().first(as_size(own().size()));
   }
   if (keeps_shard()) {
     return shard_.as<float>();
@@ -139,6 +156,12 @@ std::span<float> UnitGradients::sums_target() noexcept {
 }
 
 void UnitGradients::wait() {
+  if (slot_is_written_) {
+    written_->wait();
+    slot_is_written_ = false;
+    shared_.travelling().give(std::move(slot_));
+    slot_ = nullptr;
+  }
   if (reductions_.empty()) {
     return;
   }
@@ -168,7 +191,9 @@ void UnitGradients::store_sums() {
   if (spreads && keeps_shard()) {
     spread_sums();
   }
-  if (!adds_directly()) {
+  if (!resting_.empty()) {
+    add_to_file();
+  } else if (!adds_directly()) {
     add_scratch();
   }
   if (spreads && !keeps_shard()) {
@@ -185,6 +210,76 @@ void UnitGradients::add_scratch() {
     store.copy_(sums);
   }
   scratch_ = {};
+}
+
+// This micro-step's sums are in scratch_.
+void UnitGradients::add_to_file() {
+  StagingPool& staging = shared_.gradient_staging();
+  const at::Tensor sums = flat_view(scratch_.data(), own().size(), at::kFloat);
+  FlatBuffer before = has_sums_ || read_copies() ? staging.take() : FlatBuffer();
+  const at::Tensor store =
+      flat_view(before.data(), before.bytes() > 0 ? own().size() : 0, sum_type());
+  if (has_sums_) {
+    load_sums(before.data());
+  } else {
+    store.zero_();
+  }
+  FlatBuffer& result = read_copies() ? before : scratch_;
+  if (read_copies()) {
+    store.add_(sums);
+  } else if (has_sums_) {
+    sums.add_(store);
+  } else {
+    sums.add_(0.0);  // what starts at zero never holds a negative zero
+  }
+  start_writing(result.data());
+  FlatBuffer& spent = read_copies() ? scratch_ : before;
+  staging.give(std::move(result), written_);
+  if (spent.bytes() > 0) {
+    staging.give(std::move(spent));
+  }
+  scratch_ = {};
+}
+
+// One rank alone: the slot holds all sums of the window so far.
+void UnitGradients::write_slot() {
+  if (slot_ == nullptr && !last_of_window_) {
+    return;  // no gradient came
+  }
+  if (slot_ == nullptr) {
+    take_slot();
+  }
+  start_writing(slot_->data());
+  slot_is_written_ = true;
+  views_.clear();
+  if (!shared_.options().overlap) {
+    wait();
+  }
+}
+
+void UnitGradients::start_writing(const std::byte* sums) {
+  if (last_of_window_) {
+    squares_ = squares_of(sums, own().size());
+  }
+  written_ = std::make_shared<InFlight>(resting_.start_writing(0, own().size(), sums));
+  has_sums_ = true;
+}
+
+void UnitGradients::load_sums(std::byte* into) const {
+  written_->wait();
+  resting_.start_reading(0, own().size(), into).wait();
+}
+
+// A copy of what rests on file; zeros before the window's first sums.
+at::Tensor UnitGradients::own_on_file() const {
+  at::Tensor sums = at::empty({own().size()}, at::TensorOptions(sum_type()));
+  if (has_sums_) {
+    written_->wait();
+    resting_.copy_out(0, {static_cast<std::byte*>(sums.data_ptr()), sums.nbytes()});
+  } else {
+    sums.zero_();
+  }
+  return sums;
 }
 
 // All sums, from each rank's part, as they are stored.
@@ -214,6 +309,9 @@ void UnitGradients::spread_sums() {
 
 void UnitGradients::finish() {
   wait();
+  if (written_ != nullptr) {
+    written_->wait();
+  }
   gathering_.wait();
 }
 
@@ -224,6 +322,7 @@ void UnitGradients::clear() {
         local_.data(), 0, as_size(layout_.padded_numel() * width_of(shared_.options().grad_accum)));
   }
   reduced_ = false;
+  has_sums_ = false;
 }
 
 Range UnitGradients::range() const noexcept {
@@ -248,6 +347,11 @@ bool UnitGradients::keeps_shard() const noexcept {
   return shared_.options().policy.reduce_every_micro_step;
 }
 
+// One rank alone, whose sums rest on file: a slot holds them while gradients come.
+bool UnitGradients::adds_in_slot() const noexcept {
+  return !resting_.empty() && !keeps_shard();
+}
+
 bool UnitGradients::read_copies() const noexcept {
   return shared_.options().grad_accum != NumberType::kFloat32;
 }
@@ -262,26 +366,43 @@ at::Tensor UnitGradients::stored(Range part) const {
   return flat_view(stored_at(part.begin), part.size(), sum_type());
 }
 
-std::span<const float> UnitGradients::read(Range part, FlatBuffer& scratch) const {
-  const Range place{.begin = range().begin + part.begin, .end = range().begin + part.end};
+std::span<const float> UnitGradients::read(Range part,
+                                           const std::byte* stored,
+                                           FlatBuffer& scratch) const {
+  const std::byte* const sums = stored != nullptr ? stored : stored_at(range().begin + part.begin);
+  const std::size_t count = as_size(part.size());
   if (!read_copies()) {
-    return {reinterpret_cast<const float*>(stored_at(place.begin)), as_size(part.size())};
+    return {reinterpret_cast<const float*>(sums), count};
   }
-  flat_view(scratch.data(), part.size(), at::kFloat).copy_(stored(place));
-  return scratch.as<const float>().first(as_size(part.size()));
+  flat_view(scratch.data(), part.size(), at::kFloat)
+      .copy_(flat_view(const_cast<std::byte*>(sums), part.size(), sum_type()));
+  return scratch.as<const float>().first(count);
 }
 
 double UnitGradients::sum_of_squares(Range part) const {
+  if (resting_.empty()) {
+    return squares_of(stored_at(range().begin + part.begin), part.size());
+  }
+  if (part == Range{0, range().size()}) {
+    return squares_;
+  }
+  const at::Tensor sums = own_on_file();
+  return squares_of(static_cast<const std::byte*>(sums.data_ptr()) +
+                        part.begin * width_of(shared_.options().grad_accum),
+                    part.size());
+}
+
+double UnitGradients::squares_of(const std::byte* sums, std::int64_t count) const {
   if (!read_copies()) {
-    FlatBuffer unused;
-    return optim::sum_of_squares(read(part, unused));
+    return optim::sum_of_squares({reinterpret_cast<const float*>(sums), as_size(count)});
   }
   double sum = 0;
-  for (std::int64_t begin = part.begin; begin < part.end; begin += kSquareElements) {
-    const std::int64_t count = std::min(kSquareElements, part.end - begin);
+  const std::int64_t width = width_of(shared_.options().grad_accum);
+  for (std::int64_t begin = 0; begin < count; begin += kSquareElements) {
+    const std::int64_t size = std::min(kSquareElements, count - begin);
     const at::Tensor wide =
-        stored({range().begin + begin, range().begin + begin + count}).to(at::kFloat);
-    sum += optim::sum_of_squares({wide.data_ptr<float>(), as_size(count)});
+        flat_view(const_cast<std::byte*>(sums) + begin * width, size, sum_type()).to(at::kFloat);
+    sum += optim::sum_of_squares({wide.data_ptr<float>(), as_size(size)});
   }
   return sum;
 }
@@ -290,19 +411,25 @@ at::Tensor UnitGradients::gather() {
   finish();
   comm::Communicator& comm = shared_.comm();
   const std::string label = "gradients of " + unit_name_;
-  if (!keeps_shard() && !reduced_) {  // each rank has its own
+  if (!keeps_shard() && !reduced_ && resting_.empty()) {  // each rank has its own
     at::Tensor sums = at::empty({layout_.padded_numel()}, at::kFloat);
     sums.copy_(stored({0, layout_.padded_numel()}));
     comm.all_reduce(label, {sums.data_ptr<float>(), as_size(sums.numel())}).wait();
     return sums;
   }
-  const at::Tensor mine = flat_view(own_sums(), own().size(), sum_type()).to(at::kFloat);
+  const at::Tensor own_values =
+      resting_.empty() ? flat_view(own_sums(), own().size(), sum_type()) : own_on_file();
+  const at::Tensor mine = own_values.to(at::kFloat);
   return gather_floats(comm, label, {mine.data_ptr<float>(), as_size(mine.numel())});
 }
 
 void UnitGradients::overwrite(Range part, const at::Tensor& values) {
   finish();
   const NumberType type = shared_.options().grad_accum;
+  if (!resting_.empty()) {
+    overwrite_on_file(part, values);
+    return;
+  }
   const auto write = [&](std::byte* base, Range held) {
     const Range here = shard::intersect(part, held);
     if (here.size() > 0) {
@@ -320,6 +447,20 @@ void UnitGradients::overwrite(Range part, const at::Tensor& values) {
   if (!keeps_shard() && !reduced_ && shared_.comm().rank() != 0) {
     stored(part).zero_();  // what the ranks hold is added up later
   }
+}
+
+void UnitGradients::overwrite_on_file(Range part, const at::Tensor& values) {
+  const at::Tensor sums = own_on_file();
+  const Range here = shard::intersect(part, own());
+  if (here.size() > 0) {
+    sums.narrow(0, here.begin - own().begin, here.size())
+        .copy_(values.narrow(0, here.begin - part.begin, here.size()));
+  }
+  const auto* const bytes = static_cast<const std::byte*>(sums.data_ptr());
+  resting_.copy_in(0, {bytes, sums.nbytes()});
+  written_ = std::make_shared<InFlight>();
+  squares_ = squares_of(bytes, own().size());
+  has_sums_ = true;
 }
 
 void UnitGradients::point_views_at(void* data, NumberType type) {

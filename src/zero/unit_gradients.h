@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "memory/flat_buffer.h"
+#include "offload/array.h"
 #include "shard/flat_layout.h"
 #include "zero/counted_buffer.h"
 #include "zero/shared_state.h"
@@ -21,13 +22,15 @@ namespace zeroth::zero {
 //   has one: each has with reduce_every_micro_step, else a window's last. wait() waits for it.
 //   finish() ends a window: after it this rank's part of the sums over all ranks is here.
 //
-// Sums over ranks are fp32 and in rank order; sums over micro-steps are kept in grad_accum.
+// Sums over ranks are fp32 and in rank order; sums over micro-steps are kept in grad_accum. Where
+// they rest on file, each micro-step reads them, adds its own and writes them back.
 class UnitGradients {
  public:
   // `sizes`: of the layout's parameters. Collective.
   UnitGradients(std::string unit_name,
                 std::vector<std::vector<std::int64_t>> sizes,
                 const shard::FlatLayout& layout,
+                offload::Place place,
                 SharedState& shared);
 
   // An undefined gradient adds nothing.
@@ -43,9 +46,15 @@ class UnitGradients {
 
   // The part of the layout whose sums this rank has after finish(): its shard, or all at stage 0.
   [[nodiscard]] shard::Range range() const noexcept;
+
+  // range(), where that rests on file.
+  [[nodiscard]] const offload::Array& resting() const noexcept { return resting_; }
+
   // Elements of range(), counted from its begin, in fp32: the sums themselves, or a copy that
-  // `scratch` keeps.
-  [[nodiscard]] std::span<const float> read(shard::Range part, memory::FlatBuffer& scratch) const;
+  // `scratch` keeps. `stored`: these elements as they were read from file, if they rest there.
+  [[nodiscard]] std::span<const float> read(shard::Range part,
+                                            const std::byte* stored,
+                                            memory::FlatBuffer& scratch) const;
   [[nodiscard]] bool read_copies() const noexcept;
   // The sum of squares over a part of range(), in an order that depends on its length alone.
   [[nodiscard]] double sum_of_squares(shard::Range part) const;
@@ -66,6 +75,14 @@ class UnitGradients {
   [[nodiscard]] bool adds_directly() const noexcept;
   void add_scratch();
   void point_views_at(void* data, comm::NumberType type);
+  void overwrite_on_file(shard::Range part, const at::Tensor& values);
+  void add_to_file();
+  void write_slot();
+  void start_writing(const std::byte* sums);
+  void load_sums(std::byte* into) const;
+  [[nodiscard]] at::Tensor own_on_file() const;
+  [[nodiscard]] double squares_of(const std::byte* sums, std::int64_t count) const;
+  [[nodiscard]] bool adds_in_slot() const noexcept;
   [[nodiscard]] at::Tensor stored(shard::Range part) const;
   [[nodiscard]] std::byte* stored_at(std::int64_t element) const noexcept;
   [[nodiscard]] at::ScalarType sum_type() const noexcept;
@@ -79,8 +96,13 @@ class UnitGradients {
   SharedState& shared_;
   CountedBuffer local_;         // grad_accum, all of the layout: sums of this rank's micro-steps
   memory::FlatBuffer shard_;    // grad_accum: sums over ranks, with reduce_every_micro_step
-  memory::FlatBuffer scratch_;  // fp32: sums on their way into a narrower store
-  comm::BufferPtr slot_;        // in which gradients travel
+  memory::FlatBuffer scratch_;  // fp32: sums on their way into a narrower store, or to a file
+  offload::Array resting_;      // in place of shard_, or of local_ where a rank is alone
+  SharedWrite written_;         // the last writing of it
+  bool slot_is_written_ = false;
+  bool has_sums_ = false;  // whether resting_ holds any of this window
+  double squares_ = 0;     // of resting_, at a window's end
+  comm::BufferPtr slot_;   // in which gradients travel
   std::vector<at::Tensor> views_;
   std::vector<bool> got_;
   std::vector<comm::InFlight> reductions_;

@@ -14,8 +14,9 @@
 namespace zeroth::zero {
 namespace {
 
-using memory::FlatBuffer;
 using memory::Purpose;
+using offload::Array;
+using offload::Place;
 using optim::Optimizer;
 using shard::Range;
 
@@ -50,8 +51,12 @@ std::unique_ptr<shard::FlatLayout> layout_of(const std::vector<models::Parameter
   return std::make_unique<shard::FlatLayout>(numels, num_shards);
 }
 
-std::span<float> part_of(std::span<float> values, Range part) {
-  return values.subspan(as_size(part.begin), as_size(part.size()));
+// Elements of a piece of state that passes through memory.
+constexpr std::int64_t kMostPassing = std::int64_t{2} << 20;
+constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
+
+std::span<float> floats_at(std::byte* data, Range part) {
+  return {reinterpret_cast<float*>(data) + part.begin, as_size(part.size())};
 }
 
 std::vector<Range> pieces_of(std::int64_t size, std::int64_t step) {
@@ -64,11 +69,14 @@ std::vector<Range> pieces_of(std::int64_t size, std::int64_t step) {
 
 }  // namespace
 
-UnitState::UnitState(models::Unit& unit, std::shared_ptr<SharedState> shared)
+UnitState::UnitState(models::Unit& unit,
+                     const UnitPlaces& places,
+                     std::shared_ptr<SharedState> shared)
     : unit_(&unit),
       shared_(std::move(shared)),
       trainable_(trainable_of(unit)),
-      layout_(layout_of(trainable_, shared_->comm().size())) {
+      layout_(layout_of(trainable_, shared_->comm().size())),
+      places_(places) {
   if (trains()) {
     make_state();
   }
@@ -76,25 +84,38 @@ UnitState::UnitState(models::Unit& unit, std::shared_ptr<SharedState> shared)
 
 void UnitState::make_state() {
   const ZeroOptions& options = shared_->options();
-  const auto& tally = shared_->tally();
-  const auto own_bytes = own_range().size() * static_cast<std::int64_t>(sizeof(float));
+  const auto make = [&](Purpose purpose) {
+    return places_.optimizer == Place::kFile
+               ? Array(own_range().size(), kFloatBytes, shared_->optimizer_space())
+               : Array(own_range().size(), kFloatBytes, purpose, shared_->tally());
+  };
   if (options.dtype != at::kFloat) {
-    master_ = FlatBuffer(own_bytes, Purpose::kMaster, tally);
-    read_first_values(own_range(), master_.as<float>());
+    master_ = make(Purpose::kMaster);
+    read_first_master();
   }
   for (int moment = 0; moment < options.num_moments; ++moment) {
-    moments_[static_cast<std::size_t>(moment)] = FlatBuffer(own_bytes, Purpose::kMoments, tally);
+    moments_[static_cast<std::size_t>(moment)] = make(Purpose::kMoments);
   }
-  gradients_ =
-      std::make_unique<UnitGradients>(unit_->name(), sizes_of(trainable_), *layout_, *shared_);
+  gradients_ = std::make_unique<UnitGradients>(
+      unit_->name(), sizes_of(trainable_), *layout_, places_.gradients, *shared_);
   weights_ = std::make_unique<UnitWeights>(
       unit_->name(),
       trainable_,
       *layout_,
       [this](Range range, std::span<float> values) { read_first_values(range, values); },
+      places_.parameters,
       *shared_);
   for (models::Parameter* parameter : trainable_) {
     parameter->read = nullptr;  // the file may go
+  }
+}
+
+void UnitState::read_first_master() const {
+  const at::Tensor values = at::empty({std::min(kMostPassing, own_range().size())}, at::kFloat);
+  for (const Range piece : pieces_of(own_range().size(), kMostPassing)) {
+    const std::span<float> part{values.data_ptr<float>(), as_size(piece.size())};
+    read_first_values({own_range().begin + piece.begin, own_range().begin + piece.end}, part);
+    master_.copy_in(piece.begin, std::as_bytes(part));
   }
 }
 
@@ -165,21 +186,73 @@ double UnitState::sum_of_squares(std::int64_t rank) const {
   return gradients_->sum_of_squares({part.begin - own.begin, part.end - own.begin});
 }
 
-void UnitState::update(const Optimizer& optimizer, const optim::UpdateStep& step) {
+// What passes through memory does so in pages, and no more at one time than keeps the disk busy.
+std::vector<Range> UnitState::pieces() const {
   if (!trains()) {
-    return;
+    return {};
   }
-  weights_->settle();
-  const Range own = own_range();
+  const std::int64_t size = own_range().size();
   const std::int64_t asked = shared_->options().sub_group_elements;  // 0: no pieces
-  const std::int64_t largest = asked <= 0 ? own.size() : std::min(asked, own.size());
-  FlatBuffer scratch = scratch_for(largest);
-  for (const Range piece : pieces_of(own.size(), largest)) {
-    const auto segments =
-        merged(segments_of(trainable_, *layout_, {own.begin + piece.begin, own.begin + piece.end}));
-    optimizer.update(view(piece, segments, scratch), step);
+  std::int64_t largest = asked <= 0 ? size : std::min(asked, size);
+  if (passes_through_memory()) {
+    largest = std::min(largest, kMostPassing);
+    largest =
+        std::max(largest / offload::kPieceElements, std::int64_t{1}) * offload::kPieceElements;
   }
-  finish_update();
+  return pieces_of(size, largest);
+}
+
+// What rests on file of the state that an update reads or writes.
+template <typename Visit>
+void UnitState::for_each_on_file(const Visit& visit) const {
+  visit(weights_are_master() ? weights_->resting() : master_, StatePart::kMaster);
+  visit(moments_[0], StatePart::kFirstMoment);
+  visit(moments_[1], StatePart::kSecondMoment);
+}
+
+bool UnitState::passes_through_memory() const noexcept {
+  return places_.optimizer == Place::kFile || places_.gradients == Place::kFile ||
+         places_.parameters == Place::kFile;
+}
+
+std::vector<InFlight> UnitState::start_reading(Range piece, PieceRoom& room) const {
+  std::vector<InFlight> reads;
+  const auto read = [&](const Array& array, StatePart part) {
+    if (array.on_file()) {
+      reads.push_back(array.start_reading(piece.begin, piece.size(), room.of(part).data()));
+    }
+  };
+  for_each_on_file(read);
+  read(gradients_->resting(), StatePart::kGradients);
+  return reads;
+}
+
+void UnitState::update(Range piece,
+                       PieceRoom& room,
+                       const Optimizer& optimizer,
+                       const optim::UpdateStep& step) {
+  if (piece.begin == 0) {
+    weights_->settle();
+  }
+  const Range own = own_range();
+  const auto segments =
+      merged(segments_of(trainable_, *layout_, {own.begin + piece.begin, own.begin + piece.end}));
+  optimizer.update(view(piece, segments, room), step);
+  round(piece, room);
+}
+
+std::vector<InFlight> UnitState::start_writing(Range piece, PieceRoom& room) const {
+  std::vector<InFlight> writes;
+  const auto write = [&](const Array& array, StatePart part) {
+    if (array.on_file()) {
+      writes.push_back(array.start_writing(piece.begin, piece.size(), room.of(part).data()));
+    }
+  };
+  for_each_on_file(write);
+  if (!weights_are_master()) {
+    write(weights_->resting(), StatePart::kWeights);
+  }
+  return writes;
 }
 
 // A shard range at a time, whatever sub_group_elements says: sums then have one order everywhere.
@@ -195,12 +268,12 @@ std::vector<std::vector<Optimizer::Norms>> UnitState::measure(const Optimizer& o
     return ranges;
   }
   const Range own = own_range();
-  FlatBuffer scratch = scratch_for(layout_->shard_numel());
+  PieceRoom room(layout_->shard_numel(), shared_->tally());
   for (const Range piece : shard_ranges()) {
     const auto segments =
         segments_of(trainable_, *layout_, {own.begin + piece.begin, own.begin + piece.end});
     std::vector<Optimizer::Norms> norms(segments.size());
-    optimizer.measure(view(piece, segments, scratch), step, norms);
+    optimizer.measure(view(piece, segments, room), step, norms);
     auto& of_parameters = ranges.emplace_back(trainable_.size());
     for (std::size_t i = 0; i < segments.size(); ++i) {
       of_parameters[as_size(segments[i].parameter)] = norms[i];
@@ -217,7 +290,7 @@ void UnitState::update_with_ratios(const Optimizer& optimizer,
   }
   weights_->settle();
   const Range own = own_range();
-  FlatBuffer scratch = scratch_for(layout_->shard_numel());
+  PieceRoom room(layout_->shard_numel(), shared_->tally());
   for (const Range piece : shard_ranges()) {
     const auto segments =
         segments_of(trainable_, *layout_, {own.begin + piece.begin, own.begin + piece.end});
@@ -225,61 +298,103 @@ void UnitState::update_with_ratios(const Optimizer& optimizer,
     for (const optim::Segment& segment : segments) {
       of_segments.push_back(ratios[as_size(segment.parameter)]);
     }
-    optim::ShardView part = view(piece, segments, scratch);
+    optim::ShardView part = view(piece, segments, room);
     part.ratios = of_segments;
     optimizer.update(part, step);
+    round(piece, room);
   }
   finish_update();
 }
 
 optim::ShardView UnitState::view(Range piece,
                                  std::span<const optim::Segment> segments,
-                                 FlatBuffer& scratch) const {
-  optim::ShardView view{.master = part_of(master(), piece),
-                        .gradients = gradients_->read(piece, scratch),
-                        .moments = {},
-                        .segments = segments};
-  for (int moment = 0; moment < shared_->options().num_moments; ++moment) {
-    const auto index = static_cast<std::size_t>(moment);
-    view.moments[index] = part_of(moments_[index].as<float>(), piece);
+                                 PieceRoom& room) const {
+  const auto moment = [&](std::size_t index, StatePart part) {
+    const Array& array = moments_[index];
+    return array.on_file() ? room.of(part).as<float>().first(as_size(piece.size()))
+                           : floats_at(array.data(), piece);
+  };
+  memory::FlatBuffer none;
+  optim::ShardView view{
+      .master = master(piece, room),
+      .gradients = gradients_->read(
+          piece,
+          gradients_->resting().empty() ? nullptr : room.of(StatePart::kGradients).data(),
+          gradients_->read_copies() ? room.of(StatePart::kWideGradients) : none),
+      .moments = {},
+      .segments = segments};
+  const int num_moments = shared_->options().num_moments;
+  if (num_moments > 0) {
+    view.moments[0] = moment(0, StatePart::kFirstMoment);
+  }
+  if (num_moments > 1) {
+    view.moments[1] = moment(1, StatePart::kSecondMoment);
   }
   return view;
 }
 
-FlatBuffer UnitState::scratch_for(std::int64_t elements) const {
-  return gradients_->read_copies() ? FlatBuffer(elements * static_cast<std::int64_t>(sizeof(float)),
-                                                Purpose::kBuffers,
-                                                shared_->tally())
-                                   : FlatBuffer();
+std::span<float> UnitState::master(Range piece, PieceRoom& room) const {
+  const Array& array = weights_are_master() ? weights_->resting() : master_;
+  if (array.on_file()) {
+    return room.of(StatePart::kMaster).as<float>().first(as_size(piece.size()));
+  }
+  return floats_at(weights_are_master() ? weights_->at(own_range().begin) : array.data(), piece);
 }
 
-// Rounds the master into the weights that compute, through raw storage: autograd must not count
-// this as a change of the leaves.
-void UnitState::finish_update() {
-  if (master_.bytes() > 0) {
-    const Range own = own_range();
-    flat_view(weights_->at(own.begin), own.size(), shared_->options().dtype)
-        .copy_(flat_view(master_.data(), own.size(), at::kFloat));
+// The master into the weights that compute, through raw storage: autograd must not count this as a
+// change of the leaves.
+void UnitState::round(Range piece, PieceRoom& room) const {
+  if (weights_are_master()) {
+    return;
   }
-  weights_->publish();
+  std::byte* const weights = weights_->resting().empty()
+                                 ? weights_->at(own_range().begin + piece.begin)
+                                 : room.of(StatePart::kWeights).data();
+  flat_view(weights, piece.size(), shared_->options().dtype)
+      .copy_(flat_view(master(piece, room).data(), piece.size(), at::kFloat));
+}
+
+void UnitState::finish_update() {
+  if (trains()) {
+    weights_->publish();
+  }
+}
+
+bool UnitState::weights_are_master() const noexcept {
+  return master_.empty();
+}
+
+at::Tensor UnitState::own_values(const Array& array) const {
+  at::Tensor values = at::empty({own_range().size()}, at::kFloat);
+  array.copy_out(0, {static_cast<std::byte*>(values.data_ptr()), values.nbytes()});
+  return values;
+}
+
+at::Tensor UnitState::own_master() const {
+  if (!weights_are_master()) {
+    return own_values(master_);
+  }
+  return weights_->resting().empty()
+             ? flat_view(weights_->at(own_range().begin), own_range().size(), at::kFloat)
+             : own_values(weights_->resting());
 }
 
 at::Tensor UnitState::gather_master() const {
-  return gather("master weights", master());
+  return gather("master weights", own_master());
 }
 
 at::Tensor UnitState::gather_moment(int index) const {
   ZEROTH_CHECK(index >= 0 && index < shared_->options().num_moments, "moment {}", index);
-  return gather("moments", moments_[static_cast<std::size_t>(index)].as<const float>());
+  return gather("moments", own_values(moments_[static_cast<std::size_t>(index)]));
 }
 
-at::Tensor UnitState::gather(const std::string& what, std::span<const float> own) const {
-  if (static_cast<std::int64_t>(own.size()) < layout_->padded_numel()) {
-    return gather_floats(shared_->comm(), what + " of " + unit_->name(), own);
+at::Tensor UnitState::gather(const std::string& what, const at::Tensor& own) const {
+  if (own.numel() < layout_->padded_numel()) {
+    return gather_floats(shared_->comm(),
+                         what + " of " + unit_->name(),
+                         {own.data_ptr<float>(), as_size(own.numel())});
   }
-  at::Tensor full = at::empty({layout_->padded_numel()}, at::kFloat);
-  std::memcpy(full.data_ptr(), own.data(), full.nbytes());
-  return full;
+  return own.clone();
 }
 
 void UnitState::overwrite_master(Range part, const at::Tensor& values) {
@@ -287,8 +402,12 @@ void UnitState::overwrite_master(Range part, const at::Tensor& values) {
   const Range own = own_range();
   const Range here = shard::intersect(part, own);
   if (here.size() > 0) {
-    flat_view(master().data() + (here.begin - own.begin), here.size(), at::kFloat)
-        .copy_(values.narrow(0, here.begin - part.begin, here.size()));
+    const at::Tensor mine = values.narrow(0, here.begin - part.begin, here.size());
+    if (!weights_are_master()) {
+      master_.copy_in(here.begin - own.begin,
+                      {static_cast<const std::byte*>(mine.data_ptr()), mine.nbytes()});
+    }
+    weights_->store(here, mine);
   }
   finish_update();
 }
@@ -298,9 +417,9 @@ void UnitState::overwrite_moment(int index, Range part, const at::Tensor& values
   const Range own = own_range();
   const Range here = shard::intersect(part, own);
   if (here.size() > 0) {
-    float* const moment = moments_[static_cast<std::size_t>(index)].as<float>().data();
-    flat_view(moment + (here.begin - own.begin), here.size(), at::kFloat)
-        .copy_(values.narrow(0, here.begin - part.begin, here.size()));
+    const at::Tensor mine = values.narrow(0, here.begin - part.begin, here.size());
+    moments_[static_cast<std::size_t>(index)].copy_in(
+        here.begin - own.begin, {static_cast<const std::byte*>(mine.data_ptr()), mine.nbytes()});
   }
 }
 
@@ -320,14 +439,6 @@ Range UnitState::own_range() const noexcept {
   return shared_->options().policy.shard_optimizer
              ? layout_->shard(shared_->comm().rank())
              : Range{.begin = 0, .end = layout_->padded_numel()};
-}
-
-std::span<float> UnitState::master() const {
-  if (master_.bytes() > 0) {
-    return master_.as<float>();
-  }
-  const Range own = own_range();
-  return {reinterpret_cast<float*>(weights_->at(own.begin)), as_size(own.size())};
 }
 
 }  // namespace zeroth::zero

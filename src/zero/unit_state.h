@@ -12,6 +12,7 @@
 #include "models/unit.h"
 #include "optim/optimizer.h"
 #include "shard/flat_layout.h"
+#include "zero/piece_room.h"
 #include "zero/shared_state.h"
 #include "zero/unit_gradients.h"
 #include "zero/unit_weights.h"
@@ -28,7 +29,7 @@ namespace zeroth::zero {
 class UnitState {
  public:
   // Collective. First values are read range by range: no rank reads more than it keeps.
-  UnitState(models::Unit& unit, std::shared_ptr<SharedState> shared);
+  UnitState(models::Unit& unit, const UnitPlaces& places, std::shared_ptr<SharedState> shared);
 
   [[nodiscard]] models::Unit& unit() const noexcept { return *unit_; }
 
@@ -60,9 +61,18 @@ class UnitState {
   // own, or all at stage 0.
   [[nodiscard]] double sum_of_squares(std::int64_t rank) const;
 
-  // Moves this rank's part of the parameters, in pieces of sub_group_elements, and starts
-  // publishing them.
-  void update(const optim::Optimizer& optimizer, const optim::UpdateStep& step);
+  // Whether some of what an update needs rests on file.
+  [[nodiscard]] bool passes_through_memory() const noexcept;
+  // An update of this rank's part of the parameters, piece by piece; a piece's state is in memory
+  // from start_reading() to the end of start_writing()'s. finish_update() starts publishing.
+  [[nodiscard]] std::vector<shard::Range> pieces() const;
+  [[nodiscard]] std::vector<InFlight> start_reading(shard::Range piece, PieceRoom& room) const;
+  void update(shard::Range piece,
+              PieceRoom& room,
+              const optim::Optimizer& optimizer,
+              const optim::UpdateStep& step);
+  [[nodiscard]] std::vector<InFlight> start_writing(shard::Range piece, PieceRoom& room) const;
+  void finish_update();
 
   // For optimizers that need norms of whole parameters: the sums of each shard range this rank
   // holds, range by range in rank order, a parameter after the other; then the update with one
@@ -85,16 +95,21 @@ class UnitState {
 
  private:
   void make_state();
+  void read_first_master() const;
   void read_first_values(shard::Range range, std::span<float> values) const;
-  [[nodiscard]] at::Tensor gather(const std::string& what, std::span<const float> own) const;
+  [[nodiscard]] at::Tensor gather(const std::string& what, const at::Tensor& own) const;
   [[nodiscard]] optim::ShardView view(shard::Range piece,
                                       std::span<const optim::Segment> segments,
-                                      memory::FlatBuffer& scratch) const;
-  [[nodiscard]] memory::FlatBuffer scratch_for(std::int64_t elements) const;
-  void finish_update();
+                                      PieceRoom& room) const;
+  template <typename Visit>
+  void for_each_on_file(const Visit& visit) const;
+  [[nodiscard]] std::span<float> master(shard::Range piece, PieceRoom& room) const;
+  void round(shard::Range piece, PieceRoom& room) const;
   [[nodiscard]] std::vector<shard::Range> shard_ranges() const;
   [[nodiscard]] shard::Range own_range() const noexcept;  // what this rank's optimizer holds
-  [[nodiscard]] std::span<float> master() const;
+  [[nodiscard]] bool weights_are_master() const noexcept;
+  [[nodiscard]] at::Tensor own_values(const offload::Array& array) const;
+  [[nodiscard]] at::Tensor own_master() const;
 
   models::Unit* unit_;
   std::shared_ptr<SharedState> shared_;
@@ -102,8 +117,9 @@ class UnitState {
   std::unique_ptr<shard::FlatLayout> layout_;
   std::unique_ptr<UnitWeights> weights_;
   std::unique_ptr<UnitGradients> gradients_;
-  memory::FlatBuffer master_;  // fp32; empty where the weights are fp32 themselves
-  std::array<memory::FlatBuffer, 2> moments_;
+  UnitPlaces places_;
+  offload::Array master_;  // fp32; empty where the weights are fp32 themselves
+  std::array<offload::Array, 2> moments_;
 };
 
 }  // namespace zeroth::zero

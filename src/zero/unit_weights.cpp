@@ -28,6 +28,7 @@ UnitWeights::UnitWeights(std::string unit_name,
                          const std::vector<models::Parameter*>& parameters,
                          const shard::FlatLayout& layout,
                          const Reader& first_values,
+                         offload::Place place,
                          SharedState& shared)
     : unit_name_(std::move(unit_name)),
       layout_(layout),
@@ -37,10 +38,14 @@ UnitWeights::UnitWeights(std::string unit_name,
   const std::int64_t padded = layout_.padded_numel();
   const bool sharded = options.policy.shard_parameters;
   passes_ = sharded && padded > options.persistence_elements;
-  const std::int64_t kept_bytes = held_range().size() * element_bytes_;
-  kept_ = CountedBuffer(
-      shared_.comm().allocate(kept_bytes), kept_bytes, Purpose::kWeights, shared_.tally());
-  if (sharded && !passes_) {
+  if (place == offload::Place::kFile) {
+    resting_ = offload::Array(held().size(), element_bytes_, shared_.parameter_space());
+  } else {
+    const std::int64_t kept_bytes = held().size() * element_bytes_;
+    kept_ = CountedBuffer(
+        shared_.comm().allocate(kept_bytes), kept_bytes, Purpose::kWeights, shared_.tally());
+  }
+  if (sharded && !passes_ && shared_.comm().size() > 1) {
     const std::int64_t bytes = padded * element_bytes_;
     whole_ = CountedBuffer(shared_.comm().allocate_shared(bytes),
                            bytes / shared_.comm().size(),
@@ -52,14 +57,23 @@ UnitWeights::UnitWeights(std::string unit_name,
 }
 
 void UnitWeights::adopt(const Reader& first_values) {
-  const Range held = held_range();
-  const at::Tensor chunk = at::empty({std::min(kReadElements, held.size())}, at::kFloat);
-  for (std::int64_t begin = held.begin; begin < held.end; begin += kReadElements) {
-    const Range range{.begin = begin, .end = std::min(held.end, begin + kReadElements)};
+  const Range all = held();
+  const at::Tensor chunk = at::empty({std::min(kReadElements, all.size())}, at::kFloat);
+  for (std::int64_t begin = all.begin; begin < all.end; begin += kReadElements) {
+    const Range range{.begin = begin, .end = std::min(all.end, begin + kReadElements)};
     first_values(range, {chunk.data_ptr<float>(), as_size(range.size())});
-    flat_view(at(begin), range.size(), shared_.options().dtype)
-        .copy_(chunk.narrow(0, 0, range.size()));
+    store(range, chunk.narrow(0, 0, range.size()));
   }
+}
+
+void UnitWeights::store(Range range, const at::Tensor& values) const {
+  if (resting_.empty()) {
+    flat_view(at(range.begin), range.size(), shared_.options().dtype).copy_(values);
+    return;
+  }
+  const at::Tensor rounded = values.to(shared_.options().dtype);
+  resting_.copy_in(range.begin - held().begin,
+                   {static_cast<const std::byte*>(rounded.data_ptr()), rounded.nbytes()});
 }
 
 // The leaves share one storage. At stage 3 its memory is there only while the unit is acquired. A
@@ -94,22 +108,55 @@ void UnitWeights::make_leaves(const std::vector<models::Parameter*>& parameters)
 }
 
 void UnitWeights::prefetch() {
-  if (!gathers()) {
+  if (!gathers() || (!resting_.empty() && !shared_.weight_staging().has_free())) {
     return;
   }
+  start_gathering();
+}
+
+void UnitWeights::start_gathering() {
   gathered_ = shared_.gathered().take();
   shared_.add_live_elements(layout_.padded_numel());
-  gather_into(gathered_, "weights", layout_.padded_numel());
+  if (resting_.empty()) {
+    gather_into(gathered_, kept_.data(), "weights", layout_.padded_numel());
+  } else {
+    start_reading();
+  }
 }
 
 void UnitWeights::acquire() {
   if (holders_++ > 0) {
     return;
   }
-  prefetch();
+  if (gathers()) {
+    start_gathering();
+  }
+  finish_reading();
   settle();
   if (gathered_ != nullptr) {
     point_at(gathered_->data());
+  }
+}
+
+// One rank alone reads the whole into its place; of several, each brings its shard to the others.
+void UnitWeights::start_reading() {
+  const bool alone = shared_.comm().size() == 1;
+  staged_ = alone ? memory::FlatBuffer() : shared_.weight_staging().take();
+  reading_ = resting_.start_reading(0, held().size(), alone ? gathered_->data() : staged_.data());
+  reads_ = true;
+}
+
+void UnitWeights::finish_reading() {
+  if (!reads_) {
+    return;
+  }
+  reading_.wait();
+  reads_ = false;
+  if (staged_.bytes() > 0) {
+    gather_into(gathered_, staged_.data(), "weights", layout_.padded_numel());
+    settle();
+    shared_.weight_staging().give(std::move(staged_));
+    staged_ = {};
   }
 }
 
@@ -126,10 +173,11 @@ void UnitWeights::release() {
 void UnitWeights::publish() {
   const StagePolicy& policy = shared_.options().policy;
   const bool alone = shared_.comm().size() == 1;
-  if (leaves_.empty() || !policy.shard_optimizer || (alone && whole_.empty()) || passes_) {
+  if (leaves_.empty() || !policy.shard_optimizer || alone || passes_) {
     return;
   }
   gather_into(whole_.empty() ? kept_.get() : whole_.get(),
+              at(layout_.shard(shared_.comm().rank()).begin),
               "updated weights",
               shared_.options().allgather_bucket_elements);
   if (!shared_.options().overlap) {
@@ -137,20 +185,21 @@ void UnitWeights::publish() {
   }
 }
 
-// In gathers of at most `bucket` elements over all ranks.
+// `own`: this rank's shard. In gathers of at most `bucket` elements over all ranks.
 void UnitWeights::gather_into(const comm::BufferPtr& full,
+                              const std::byte* own,
                               const std::string& what,
                               std::int64_t bucket) {
   comm::Communicator& comm = shared_.comm();
-  const Range own = layout_.shard(comm.rank());
+  const std::int64_t size = layout_.shard_numel();
   const std::int64_t piece = std::max<std::int64_t>(1, bucket / comm.size());
-  for (std::int64_t begin = 0; begin < own.size(); begin += piece) {
-    const std::int64_t count = std::min(piece, own.size() - begin);
-    transfers_.push_back(comm.all_gather(what + " of " + unit_name_,
-                                         {at(own.begin + begin), as_size(count * element_bytes_)},
-                                         full,
-                                         {.stride = as_size(own.size() * element_bytes_),
-                                          .offset = as_size(begin * element_bytes_)}));
+  for (std::int64_t begin = 0; begin < size; begin += piece) {
+    const std::int64_t count = std::min(piece, size - begin);
+    transfers_.push_back(comm.all_gather(
+        what + " of " + unit_name_,
+        {own + begin * element_bytes_, as_size(count * element_bytes_)},
+        full,
+        {.stride = as_size(size * element_bytes_), .offset = as_size(begin * element_bytes_)}));
   }
 }
 
@@ -172,13 +221,13 @@ void UnitWeights::point_at(void* data) const {
   full_.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(c10::DataPtr(data, c10::kCPU));
 }
 
-Range UnitWeights::held_range() const noexcept {
+Range UnitWeights::held() const noexcept {
   return shared_.options().policy.shard_parameters ? layout_.shard(shared_.comm().rank())
                                                    : Range{0, layout_.padded_numel()};
 }
 
 std::byte* UnitWeights::at(std::int64_t element) const noexcept {
-  return kept_.data() + (element - held_range().begin) * element_bytes_;
+  return kept_.data() + (element - held().begin) * element_bytes_;
 }
 
 }  // namespace zeroth::zero

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/unit.h"
+#include "offload/array.h"
 #include "shard/flat_layout.h"
 #include "zero/counted_buffer.h"
 #include "zero/shared_state.h"
@@ -22,6 +23,8 @@ namespace zeroth::zero {
 //   two the full weights are valid. At stage 3 they live in one storage whose memory comes and
 //   goes, so tensors that autograd saved stay valid; outside the leaves are empty (shape [0], as
 //   DeepSpeed's are). Small units (persistence_elements) stay gathered.
+//
+//   Where this rank's shard rests on file, prefetch() starts reading it, and acquire() gathers.
 //
 //   Whoever changes this rank's part calls publish(), which starts bringing it to the other ranks;
 //   the next acquire() waits for that.
@@ -38,6 +41,7 @@ class UnitWeights {
               const std::vector<models::Parameter*>& parameters,
               const shard::FlatLayout& layout,
               const Reader& first_values,
+              offload::Place place,
               SharedState& shared);
 
   void prefetch();
@@ -55,27 +59,44 @@ class UnitWeights {
 
   [[nodiscard]] const std::vector<at::Tensor>& leaves() const noexcept { return leaves_; }
 
-  // Where this rank keeps an element of the layout: its own shard at stage 3, else any.
+  // The part of the layout that this rank keeps: its shard at stage 3, else all.
+  [[nodiscard]] shard::Range held() const noexcept;
+  // Where an element of held() is in memory.
   [[nodiscard]] std::byte* at(std::int64_t element) const noexcept;
+
+  // fp32 values of a part of held(), rounded to what computes.
+  void store(shard::Range part, const at::Tensor& values) const;
+
+  // held() where that rests on file.
+  [[nodiscard]] const offload::Array& resting() const noexcept { return resting_; }
 
  private:
   void adopt(const Reader& first_values);
+  void start_gathering();
+  void start_reading();
+  void finish_reading();
   void make_leaves(const std::vector<models::Parameter*>& parameters);
-  void gather_into(const comm::BufferPtr& full, const std::string& what, std::int64_t bucket);
+  void gather_into(const comm::BufferPtr& full,
+                   const std::byte* own,
+                   const std::string& what,
+                   std::int64_t bucket);
   void point_at(void* data) const;
-  [[nodiscard]] shard::Range held_range() const noexcept;
 
   std::string unit_name_;
   const shard::FlatLayout& layout_;
   SharedState& shared_;
   std::int64_t element_bytes_;
   bool passes_ = false;  // gathered for each use, in a slot
-  CountedBuffer kept_;   // all of the layout, or this rank's shard at stage 3
+  CountedBuffer kept_;   // held(), where it rests in memory
+  offload::Array resting_;
   CountedBuffer whole_;  // stage 3, small units: gathered for good
   at::Tensor full_;      // the storage that the leaves share
   std::vector<at::Tensor> leaves_;
   std::vector<std::vector<std::int64_t>> sizes_;  // of the leaves, while they have memory
   comm::BufferPtr gathered_;                      // the slot that holds the full weights
+  InFlight reading_;                              // of the shard, into the slot or into staged_
+  memory::FlatBuffer staged_;
+  bool reads_ = false;
   std::vector<comm::InFlight> transfers_;
   int holders_ = 0;
 };

@@ -1,14 +1,35 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 
 #include "comm/communicator.h"
+#include "offload/array.h"
+#include "offload/choose_io.h"
 #include "zero/stage_policy.h"
 
 #include <c10/core/ScalarType.h>
 
 namespace zeroth::zero {
+
+// Where state rests between its uses, and how it moves from and to files. Changes no bit.
+struct Resting {
+  // Master weights and moments, and gradients where the stage reduces every micro-step.
+  offload::Place optimizer = offload::Place::kMemory;
+  offload::Place parameters = offload::Place::kMemory;  // stage 3
+  std::filesystem::path optimizer_folder;
+  std::filesystem::path parameter_folder;
+
+  double optimizer_share = 1;        // of the units' elements; the first units keep the rest
+  std::int64_t parameters_kept = 0;  // elements of a rank's shards that stay in memory
+  bool reads_ahead = true;           // the next piece of state while one is updated
+  bool writes_behind = true;         // the last piece of state while one is updated
+  std::optional<std::int64_t> parameter_buffers;  // units on their way at one time; not given:
+                                                  // as many as are gathered ahead
+  offload::IoOptions io;
+  std::optional<offload::IoKind> io_kind;  // not given: the faster one
+};
 
 // How units keep and move their state. All but the two number types change no bit.
 struct Tuning {
@@ -25,12 +46,16 @@ struct Tuning {
 
   comm::NumberType communication = comm::NumberType::kFloat32;  // of gradients between ranks
   comm::NumberType grad_accum = comm::NumberType::kFloat32;     // of gradients over micro-steps
+
+  Resting resting;
 };
 
 struct ZeroOptions : Tuning {
   StagePolicy policy;
   at::ScalarType dtype = at::kFloat;  // in which units compute
   int num_moments = 2;                // per trainable element, as the optimizer says
+  // Of units whose optimizer state rests on file.
+  offload::Place gradients = offload::Place::kMemory;
 };
 
 }  // namespace zeroth::zero

@@ -51,6 +51,7 @@ struct Outcome {
   std::int64_t model_state_bytes = 0;
   memory::ByPurpose at_peak{};
   std::int64_t trainable = 0;
+  offload::Traffic offloaded;        // of all updates
   std::map<std::string, Sent> sent;  // of the last update
   std::vector<std::string> events;   // of the last update: "start reduce_scatter gradients of ..."
 };
