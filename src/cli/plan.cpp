@@ -3,12 +3,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/machine_memory.h"
 #include "base/printing.h"
 #include "cli/commands.h"
-#include "cli/machine_memory.h"
 #include "cli/plan_page.h"
 #include "config/report.h"
 #include "config/resolve.h"
+#include "offload/choose_io.h"
 #include "plan/byte_size.h"
 #include "plan/proposal.h"
 #include "plan/report.h"
@@ -68,13 +69,16 @@ Machine machine_of(const RunConfig& config, const plan::PlanInput& input) {
     host = size_in(config, "host_memory", asked.host_memory);
   }
   if (!asked.device_memory.empty()) {
-    return {
-        .budget = {.device = size_in(config, "device_memory", asked.device_memory), .host = host},
-        .source = "device_memory " + asked.device_memory};
+    return {.budget = {.device = size_in(config, "device_memory", asked.device_memory),
+                       .host = host,
+                       .disk = std::nullopt},
+            .source = "device_memory " + asked.device_memory};
   }
-  const plan::Bytes shared = host.value_or(machine_memory());
+  const plan::Bytes shared = host.value_or(plan::Bytes(machine_memory()));
   const std::int64_t ranks = input.ranks_on_host();
-  return {.budget = {.device = plan::Bytes(shared.count() / ranks), .host = std::nullopt},
+  return {.budget = {.device = plan::Bytes(shared.count() / ranks),
+                     .host = std::nullopt,
+                     .disk = std::nullopt},
           .source = fmt::format("{} {}, for {} rank{}",
                                 host ? "host_memory" : "this machine's",
                                 plan::byte_text(shared),
@@ -82,13 +86,27 @@ Machine machine_of(const RunConfig& config, const plan::PlanInput& input) {
                                 ranks == 1 ? "" : "s")};
 }
 
+// Of the folder that the settings name for state; files need a speed to have a price.
+std::optional<plan::DiskSpeed> measured_disk(const config::OffloadSettings& settings) {
+  const std::string& folder =
+      settings.optimizer_path.empty() ? settings.parameter_path : settings.optimizer_path;
+  if (folder.empty() || !settings.uses_files()) {
+    return std::nullopt;
+  }
+  constexpr std::int64_t kProbeBytes = std::int64_t{256} << 20;
+  const offload::IoOptions options{.block_bytes = settings.block_bytes,
+                                   .depth = static_cast<int>(settings.queue_depth),
+                                   .threads = static_cast<int>(settings.io_threads)};
+  const offload::DiskSpeed speed =
+      offload::choose_io(folder, options, std::nullopt, kProbeBytes).speed;
+  return plan::DiskSpeed{.read = speed.read_bytes_per_s, .write = speed.write_bytes_per_s};
+}
+
 std::vector<std::string> left_out(const RunConfig& config) {
   std::vector<std::string> notes;
   for (const config::IdleSetting& setting : config.planned) {
-    notes.push_back(fmt::format("{} is planned and {} this plan ({})",
-                                setting.as_written,
-                                plan::is_planned_for(setting.key) ? "counted in" : "left out of",
-                                setting.source));
+    notes.push_back(fmt::format(
+        "{} is planned and left out of this plan ({})", setting.as_written, setting.source));
   }
   return notes;
 }
@@ -184,7 +202,8 @@ int run_plan(Arguments arguments) {
   check_target(config.plan);
   const formats::ModelConfig model = formats::read_model_config(model_file(config.model));
   const plan::PlanInput input = plan::input_of(config, model);
-  const Machine machine = machine_of(config, input);
+  Machine machine = machine_of(config, input);
+  machine.budget.disk = measured_disk(config.offload);
   const plan::Plan plan = plan::make_plan(input, machine.budget);
   const std::optional<plan::ProposalFile> proposal = proposal_file(plan, config);
   print_plan(plan, config, machine, notes_of(plan, proposal, config));

@@ -108,9 +108,10 @@ std::string advice(const Plan& plan) {
     return nothing_fits(plan);
   }
   return fmt::format(
-      "least that fits with the same global batch: stage {}, micro-batch {}, accumulation {} "
+      "least that fits with the same global batch: stage {}{}, micro-batch {}, accumulation {} "
       "({})\n",
       proposal->stage,
+      proposal->offload.uses_files() ? " with " + plan::offload_name(proposal->offload) : "",
       proposal->micro_batch_rows,
       proposal->accumulation,
       byte_text(proposal->needed));
@@ -141,32 +142,61 @@ std::string traffic(const Plan& plan) {
                            byte_text(traffic.weights));
 }
 
+// What the settings let rest in files costs in each update.
+std::string files(const Plan& plan) {
+  const Choice& chosen = plan.chosen;
+  if (!chosen.offload.uses_files()) {
+    return "";
+  }
+  return fmt::format("files: a rank reads {} and writes {} an update{}\n",
+                     byte_text(chosen.file_traffic.read),
+                     byte_text(chosen.file_traffic.written),
+                     chosen.file_seconds ? fmt::format(", for which all ranks' disk needs {:.1f} s",
+                                                       *chosen.file_seconds)
+                                         : "");
+}
+
 std::string fit_text(const Choice& choice) {
   return fmt::format("{}{}",
                      choice.fits ? "fits" : "does not fit",
                      choice.status == plan::Status::kPlanned ? ", planned" : "");
 }
 
+// What goes from and to files in an update, and how long the disk needs for it.
+std::string file_text(const Choice& choice) {
+  if (!choice.offload.uses_files()) {
+    return "";
+  }
+  const Bytes moved = choice.file_traffic.read + choice.file_traffic.written;
+  return choice.file_seconds ? fmt::format("{} {:.1f} s", byte_text(moved), *choice.file_seconds)
+                             : byte_text(moved);
+}
+
 std::string table(const Plan& plan) {
-  std::string text = fmt::format(
-      "every choice (per rank; rows: the largest micro-batch that fits)\n"
-      "  {:<6}{:<34}{:>12}{:>12}{:>12}{:>8}  \n",
-      "stage",
-      "offload",
-      "device",
-      "host",
-      "traffic",
-      "rows");
+  constexpr auto kRow = "  {:<6}{:<34}{:>12}{:>12}{:>12}{:>12}{:>20}{:>8}  {}\n";
+  std::string text =
+      "every choice (per rank; rows: the largest micro-batch that fits)\n" + fmt::format(kRow,
+                                                                                         "stage",
+                                                                                         "offload",
+                                                                                         "device",
+                                                                                         "host",
+                                                                                         "in files",
+                                                                                         "traffic",
+                                                                                         "file I/O",
+                                                                                         "rows",
+                                                                                         "");
   for (const Choice& choice : plan.table) {
     if (choice.status == plan::Status::kNoEffect) {
       continue;  // another row says the same
     }
-    text += fmt::format("  {:<6}{:<34}{:>12}{:>12}{:>12}{:>8}  {}\n",
+    text += fmt::format(kRow,
                         choice.stage,
                         plan::offload_name(choice.offload),
                         byte_text(choice.needs.device.total()),
                         byte_text(choice.needs.host),
+                        byte_text(choice.needs.files),
                         byte_text(choice.traffic.total()),
+                        file_text(choice),
                         choice.largest_micro_batch,
                         fit_text(choice));
   }
@@ -179,7 +209,7 @@ std::string plan_page(const Plan& plan,
                       const std::string& device_source,
                       const std::vector<std::string>& notes) {
   std::string text = head(plan) + purposes(plan) + verdict(plan, device_source) + largest(plan) +
-                     advice(plan) + accumulation(plan) + traffic(plan) + table(plan);
+                     advice(plan) + accumulation(plan) + traffic(plan) + files(plan) + table(plan);
   for (const std::string& note : notes) {
     text += "note: " + note + "\n";
   }

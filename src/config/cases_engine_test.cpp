@@ -58,6 +58,98 @@ TEST_F(Case, Zero_ReduceScatterAndTheGatherBucketActAtStagesOneAndTwo) {
   }
 }
 
+constexpr auto kOnFile = R"("offload_optimizer": {"device": "nvme", "nvme_path": "/scratch",
+  "pipeline_write": false, "ratio": 0.5}, "offload_param": {"device": "nvme",
+  "nvme_path": "/scratch", "max_in_cpu": 1e6, "buffer_count": 3}}, "aio": {"block_size": 8192,
+  "queue_depth": 9, "intra_op_parallelism": 2, "single_submit": true, "overlap_events": false)";
+
+TEST_F(Case, Offload_KeysReachTheRun) {
+  const Verdict verdict = check_json(at_stage(3, kOnFile), kTwoRanks);
+  ASSERT_TRUE(verdict.accepted()) << verdict.messages();
+  EXPECT_EQ(verdict.all.config.offload,
+            (OffloadSettings{.optimizer = OffloadDevice::kNvme,
+                             .parameters = OffloadDevice::kNvme,
+                             .optimizer_path = "/scratch",
+                             .parameter_path = "/scratch",
+                             .optimizer_ratio = 0.5,
+                             .parameters_in_memory = 1000000,
+                             .parameter_buffers = 3,
+                             .writes_behind = false,
+                             .block_bytes = 8192,
+                             .queue_depth = 9,
+                             .io_threads = 2,
+                             .submits_singly = true,
+                             .refills = false}));
+}
+
+TEST_F(Case, Offload_TheStageActsForOneRankThatUsesFiles) {
+  const Verdict verdict = check_json(at_stage(3, kOnFile));
+  ASSERT_TRUE(verdict.accepted()) << verdict.messages();
+  EXPECT_EQ(verdict.all.config.zero.stage, 3);
+  EXPECT_TRUE(has(verdict.idle("zero_optimization.offload_param.buffer_count"), "one rank alone"));
+}
+
+TEST_F(Case, Offload_DetailsOfTheOtherIoAreListed) {
+  const Verdict threads =
+      check_json(at_stage(3, kOnFile), {"--world_size", "2", "--aio.backend", "threads"});
+  EXPECT_TRUE(has(threads.idle("aio.queue_depth"), "aio.backend is not io_uring"));
+  EXPECT_EQ(threads.all.config.offload.io, OffloadIo::kThreads);
+  const Verdict uring =
+      check_json(at_stage(3, kOnFile), {"--world_size", "2", "--aio.backend", "io_uring"});
+  EXPECT_TRUE(has(uring.idle("aio.intra_op_parallelism"), "aio.backend is not threads"));
+}
+
+TEST_F(Case, Offload_WhatHasNoEffectSaysWhy) {
+  const Verdict cpu = check_json(
+      at_stage(2, R"("offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "cpu"})"),
+      kTwoRanks);
+  ASSERT_TRUE(cpu.accepted()) << cpu.messages();
+  EXPECT_TRUE(has(cpu.idle("zero_optimization.offload_optimizer.device"), "host memory"));
+  EXPECT_TRUE(has(cpu.idle("zero_optimization.offload_param.device"), "needs stage 3"));
+  EXPECT_TRUE(has(check_json(R"({"aio": {"block_size": 1000}})").idle("aio.block_size"),
+                  "nothing is offloaded to nvme"));
+}
+
+TEST_F(Case, Offload_FilesNeedAFolder) {
+  for (const char* block : {"offload_optimizer", "offload_param"}) {
+    const Verdict verdict = check_json(
+        at_stage(3, "\"" + std::string(block) + "\": {\"device\": \"nvme\"}"), kTwoRanks);
+    EXPECT_FALSE(verdict.accepted());
+    EXPECT_TRUE(verdict.says("zero_optimization." + std::string(block) + ".nvme_path"))
+        << verdict.messages();
+  }
+}
+
+TEST_F(Case, Offload_BlocksAreWholePages) {
+  const Verdict verdict = check_json(
+      at_stage(
+          3,
+          R"("offload_optimizer": {"device": "nvme", "nvme_path": "/s"}}, "aio": {"block_size": 1000)"),
+      kTwoRanks);
+  EXPECT_EQ(verdict.of_kind(ProblemKind::kRange).size(), 1U) << verdict.messages();
+  EXPECT_TRUE(verdict.says("multiple of 4096")) << verdict.messages();
+}
+
+TEST_F(Case, Offload_ARatioIsAShare) {
+  for (const char* ratio : {"-0.1", "1.5"}) {
+    const Verdict verdict = check_json(
+        at_stage(
+            1,
+            std::string(R"("offload_optimizer": {"device": "nvme", "nvme_path": "/s", "ratio": )") +
+                ratio + "}"),
+        kTwoRanks);
+    EXPECT_EQ(verdict.of_kind(ProblemKind::kRange).size(), 1U) << verdict.messages();
+  }
+}
+
+TEST_F(Case, Offload_LambNeedsItsStateInMemory) {
+  const std::string block = R"("offload_param": {"device": "nvme", "nvme_path": "/s"})";
+  Arguments lamb = kTwoRanks;
+  lamb.insert(lamb.end(), {"--optim", "lamb"});
+  EXPECT_TRUE(check_json(at_stage(3, block), lamb).says("offload_param.device nvme"));
+  EXPECT_TRUE(check_json(at_stage(2, block), lamb).accepted());  // without effect there
+}
+
 TEST_F(Case, Zero_TheGatherBucketIsEven) {
   const Verdict odd = check_json(at_stage(1, "\"allgather_bucket_size\": 1001"), kTwoRanks);
   EXPECT_EQ(odd.of_kind(ProblemKind::kRange).size(), 1U) << odd.messages();

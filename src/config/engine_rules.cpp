@@ -143,21 +143,65 @@ void check_optimizer_block(const Values& values, Problems& problems) {
   }
 }
 
-// Offloaded state is updated where it rests, by the processor.
+constexpr auto kOptimizerDevice = "zero_optimization.offload_optimizer.device";
+constexpr auto kParamDevice = "zero_optimization.offload_param.device";
+
+// Offloaded state is updated where it rests, by the processor, piece by piece.
 void check_offloaded_optimizer(const Values& values, Problems& problems) {
-  constexpr auto kDevice = "zero_optimization.offload_optimizer.device";
   constexpr std::array kOnTheHost{"adamw_torch", "adam_l2", "sgd", "adagrad", "lion"};
   const bool works =
       std::find(kOnTheHost.begin(), kOnTheHost.end(), values["optim"]) != kOnTheHost.end();
-  if (!values.is(kDevice, "none") && !works) {
-    problems.add({.kind = ProblemKind::kConflict,
-                  .key = "optim",
-                  .message = fmt::format("{} with {}: state that is offloaded is updated by the "
-                                         "processor, which does AdamW, Adam, SGD, Adagrad and Lion",
-                                         spelled_with_source(values, "optim"),
-                                         spelled_with_source(values, kDevice)),
-                  .sources = {values.source("optim").text, values.source(kDevice).text}});
+  const bool weights_in_files = values.is(kParamDevice, "nvme") && acts(values, kParamDevice);
+  if (works || (values.is(kOptimizerDevice, "none") && !weights_in_files)) {
+    return;
   }
+  const char* const device = weights_in_files ? kParamDevice : kOptimizerDevice;
+  problems.add({.kind = ProblemKind::kConflict,
+                .key = "optim",
+                .message = fmt::format("{} with {}: state that is offloaded is updated by the "
+                                       "processor, which does AdamW, Adam, SGD, Adagrad and Lion",
+                                       spelled_with_source(values, "optim"),
+                                       spelled_with_source(values, device)),
+                .sources = {values.source("optim").text, values.source(device).text}});
+}
+
+// State in files needs a folder for them.
+void check_offload_path(const Values& values,
+                        const char* device,
+                        const std::string& path,
+                        Problems& problems) {
+  if (values.is(device, "nvme") && acts(values, path.c_str()) &&
+      (values[path].is_null() || values[path] == "")) {
+    problems.add({.kind = ProblemKind::kConflict,
+                  .key = path,
+                  .message = fmt::format("{} needs {}: a folder on the disk that state is to rest "
+                                         "on",
+                                         spelled_with_source(values, device),
+                                         path),
+                  .sources = {values.source(device).text}});
+  }
+}
+
+void check_io_blocks(const Values& values, Problems& problems) {
+  constexpr auto kBlock = "aio.block_size";
+  constexpr std::int64_t kPage = 4096;
+  if (acts(values, kBlock) && values[kBlock].get<std::int64_t>() % kPage != 0) {
+    problems.add({.kind = ProblemKind::kRange,
+                  .key = kBlock,
+                  .message = fmt::format("{}: must be a multiple of {}: direct I/O moves whole "
+                                         "pages",
+                                         spelled_with_source(values, kBlock),
+                                         kPage),
+                  .sources = {values.source(kBlock).text}});
+  }
+}
+
+void check_offload(const Values& values, Problems& problems) {
+  check_offloaded_optimizer(values, problems);
+  check_offload_path(
+      values, kOptimizerDevice, "zero_optimization.offload_optimizer.nvme_path", problems);
+  check_offload_path(values, kParamDevice, "zero_optimization.offload_param.nvme_path", problems);
+  check_io_blocks(values, problems);
 }
 
 // As DeepSpeed demands it.
@@ -209,7 +253,7 @@ void check_engine(const Values& values, Problems& problems) {
   check_bounds_of_lamb(values, problems);
   check_adam_mode(values, problems);
   check_optimizer_block(values, problems);
-  check_offloaded_optimizer(values, problems);
+  check_offload(values, problems);
   check_gather_bucket(values, problems);
 }
 

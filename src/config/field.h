@@ -89,6 +89,16 @@ struct Names<LaunchKind> {
 };
 
 template <>
+struct Names<OffloadDevice> {
+  static constexpr std::array kNames{"none", "cpu", "nvme"};
+};
+
+template <>
+struct Names<OffloadIo> {
+  static constexpr std::array kNames{"auto", "io_uring", "threads"};
+};
+
+template <>
 struct Names<Cadence> {
   static constexpr std::array kNames{"no", "steps", "epoch"};
 };

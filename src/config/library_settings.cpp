@@ -52,7 +52,8 @@ bool acts_here(const std::string& key) {
                                            "strict",
                                            "expect",
                                            "min_effective_batch"};
-  constexpr std::array<std::string_view, 7> kBlocks{"zero_optimization.",
+  constexpr std::array<std::string_view, 8> kBlocks{"zero_optimization.",
+                                                    "aio.",
                                                     "optimizer.params.",
                                                     "scheduler.params.",
                                                     "lr_scheduler_kwargs.",

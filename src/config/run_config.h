@@ -130,6 +130,34 @@ struct ZeroSettings {
   bool operator==(const ZeroSettings&) const = default;
 };
 
+// Where state rests between its uses, in DeepSpeed's words. On a processor cpu is where it is.
+enum class OffloadDevice { kNone, kCpu, kNvme };
+enum class OffloadIo { kAuto, kUring, kThreads };
+
+struct OffloadSettings {
+  OffloadDevice optimizer = OffloadDevice::kNone;  // master weights, moments, shards of gradients
+  OffloadDevice parameters = OffloadDevice::kNone;
+  std::string optimizer_path;  // folders, for nvme
+  std::string parameter_path;
+  double optimizer_ratio = 1;             // share of the elements whose state is offloaded
+  std::int64_t parameters_in_memory = 0;  // elements of a rank's shards that are not offloaded
+  std::optional<std::int64_t> parameter_buffers;
+  bool reads_ahead = true;
+  bool writes_behind = true;
+  OffloadIo io = OffloadIo::kAuto;
+  std::int64_t block_bytes = 1 << 20;
+  std::int64_t queue_depth = 128;
+  std::int64_t io_threads = 4;
+  bool submits_singly = false;
+  bool refills = true;
+
+  [[nodiscard]] bool uses_files() const noexcept {
+    return optimizer == OffloadDevice::kNvme || parameters == OffloadDevice::kNvme;
+  }
+
+  bool operator==(const OffloadSettings&) const = default;
+};
+
 struct OptimizerSettings {
   OptimizerKind kind = OptimizerKind::kAdamW;
   double learning_rate = 5e-5;
@@ -257,6 +285,7 @@ struct RunConfig {
   BatchSettings batch;
   LaunchSettings launch;
   ZeroSettings zero;
+  OffloadSettings offload;
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
   OutputSettings output;

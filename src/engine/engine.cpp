@@ -21,7 +21,7 @@ namespace {
 // One rank alone has nobody to share with: every stage is the plain one, but for weights that rest
 // on file. Gradients rest there where the stage keeps nothing but this rank's sums.
 zero::ZeroOptions zero_options(const EngineOptions& options, int num_moments, bool alone) {
-  using offload::Place;
+  using zero::Place;
   const zero::StagePolicy asked =
       zero::policy_for(options.zero_stage, options.reduce_every_micro_step);
   const zero::Resting& resting = options.tuning.resting;
@@ -40,7 +40,7 @@ zero::ZeroOptions zero_options(const EngineOptions& options, int num_moments, bo
 
 void refuse_norms_of_files(const optim::Optimizer& optimizer, const zero::Resting& resting) {
   const bool on_file =
-      resting.optimizer == offload::Place::kFile || resting.parameters == offload::Place::kFile;
+      resting.optimizer == zero::Place::kFile || resting.parameters == zero::Place::kFile;
   if (optimizer.uses_norms() && on_file) {
     throw Error(ErrorKind::kConfig,
                 "an optimizer that needs norms of whole parameters (LAMB) works on state in memory "

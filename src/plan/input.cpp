@@ -1,7 +1,6 @@
 #include "plan/input.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 #include "config/schema.h"
@@ -17,7 +16,6 @@ constexpr std::int64_t kMostRanksPerNode = 8;
 
 constexpr auto kOptimizerPlace = "zero_optimization.offload_optimizer.device";
 constexpr auto kParameterPlace = "zero_optimization.offload_param.device";
-constexpr std::array kPlannedFor{kOptimizerPlace, kParameterPlace};
 
 template <typename Entries>
 const Json* value_in(const Entries& entries, const std::string& key) {
@@ -84,6 +82,12 @@ void fill_sharding(const RunConfig& config, PlanInput& input) {
   input.persistence_elements = config.zero.persistence_elements;
   input.offload = {.optimizer = place_of(asked(config, kOptimizerPlace)),
                    .parameters = place_of(asked(config, kParameterPlace))};
+  input.streaming = {.sub_group_elements = config.zero.sub_group_elements,
+                     .reads_ahead = config.offload.reads_ahead,
+                     .writes_behind = config.offload.writes_behind,
+                     .parameter_buffers = config.offload.parameter_buffers,
+                     .optimizer_share = config.offload.optimizer_ratio,
+                     .parameters_kept = config.offload.parameters_in_memory};
   input.gradient_checkpointing = config.finetune.gradient_checkpointing;
 }
 
@@ -148,10 +152,6 @@ PlanInput input_of(const RunConfig& config, const formats::ModelConfig& model) {
   fill_machine(config, input);
   fill_rows(config, input);
   return input;
-}
-
-bool is_planned_for(const std::string& key) {
-  return std::find(kPlannedFor.begin(), kPlannedFor.end(), key) != kPlannedFor.end();
 }
 
 }  // namespace zeroth::plan

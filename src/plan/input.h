@@ -18,7 +18,21 @@ struct Offload {
   Place optimizer = Place::kDevice;   // master weights and moments, and gradients kept in shards
   Place parameters = Place::kDevice;  // at stage 3 alone
 
+  [[nodiscard]] bool uses_files() const noexcept {
+    return optimizer == Place::kFiles || parameters == Place::kFiles;
+  }
+
   friend bool operator==(const Offload&, const Offload&) = default;
+};
+
+// How state passes between files and memory.
+struct Streaming {
+  std::int64_t sub_group_elements = 1'000'000'000;  // of one piece; 0: a unit's
+  bool reads_ahead = true;
+  bool writes_behind = true;
+  std::optional<std::int64_t> parameter_buffers;  // units on their way; not given: as prefetch does
+  double optimizer_share = 1;                     // of the elements, whose state is in files
+  std::int64_t parameters_kept = 0;               // elements of a rank's shards in memory
 };
 
 // Everything that a plan depends on, and nothing that it does not: no learning rate, no file.
@@ -40,6 +54,7 @@ struct PlanInput {
   shard::PrefetchLimits prefetch;         // stage 3
   std::int64_t persistence_elements = 0;  // stage 3: units up to this size stay gathered
   Offload offload;
+  Streaming streaming;
   bool gradient_checkpointing = false;
   bool share_frozen = false;  // one copy of frozen weights for all ranks of a host
 
@@ -63,13 +78,10 @@ struct PlanInput {
 };
 
 // What `config` says of a run on a model of this shape. Values that are known but not built yet
-// (fp16, offload, recomputation) count as well: a plan may be made for them. An adapter that is
+// count as well: a plan may be made for them. An adapter that is
 // named is read for its rank and targets. kNotSupported where ranks would divide the model among
 // themselves.
 [[nodiscard]] PlanInput input_of(const config::RunConfig& config,
                                  const formats::ModelConfig& model);
-
-// The planned settings of `config` that input_of() has taken in; the others are left out of a plan.
-[[nodiscard]] bool is_planned_for(const std::string& key);
 
 }  // namespace zeroth::plan

@@ -84,8 +84,6 @@ TEST(Input, CountsWhatIsPlannedOrElsewhereAlready) {
   EXPECT_TRUE(input.gradient_checkpointing);
   EXPECT_EQ(input.offload.optimizer, Place::kHost);
   EXPECT_EQ(input.offload.parameters, Place::kFiles);
-  EXPECT_TRUE(is_planned_for("zero_optimization.offload_param.device"));
-  EXPECT_FALSE(is_planned_for("use_dora"));
 }
 
 TEST(Input, RanksThatDivideAModelAreRefused) {

@@ -2,50 +2,45 @@
 
 #include <utility>
 
+#include "plan/files.h"
+
 namespace zeroth::plan {
 namespace {
 
 constexpr std::int64_t kWide = 4;  // fp32
 
-void put(Bytes bytes, Place place, Needs& needs) {
-  (place == Place::kHost ? needs.host : needs.files) += bytes;
-}
-
-// Part of it passes through buffers on the host: one part is read while another is worked on.
-void put_in_parts(Bytes bytes, Bytes part, Place place, Needs& needs) {
-  put(bytes, place, needs);
-  if (place == Place::kFiles) {
-    needs.host += part * 2;
-  }
-}
-
-// The share of a total that belongs to the largest unit.
-Bytes of_largest_unit(Bytes total, const ModelSize& model) {
-  const double share =
-      static_cast<double>(model.largest_padded) / static_cast<double>(model.padded);
-  return Bytes(static_cast<std::int64_t>(static_cast<double>(total.count()) * share));
-}
-
 // Master, moments, and the gradients that are kept in shards. Whole gradients stay on the device,
 // where every backward adds to them.
-void move_optimizer(const PlanInput& input, const ModelSize& model, Needs& needs) {
+void move_optimizer_to_host(const PlanInput& input, Needs& needs) {
   StateBytes& states = needs.device.states;
-  Bytes moved = std::exchange(states.master, Bytes()) + std::exchange(states.moments, Bytes());
+  needs.host += std::exchange(states.master, Bytes()) + std::exchange(states.moments, Bytes());
   if (sharding_of(input).gradients) {
-    moved += std::exchange(states.gradients, Bytes());
+    needs.host += std::exchange(states.gradients, Bytes());
   }
-  put_in_parts(moved, of_largest_unit(moved, model), input.offload.optimizer, needs);
 }
 
 // The trainable shard, and the frozen weights, of which a host needs one copy.
-void move_parameters(const PlanInput& input, const ModelSize& model, Needs& needs) {
+void move_parameters_to_host(const PlanInput& input, const ModelSize& model, Needs& needs) {
   const Bytes shard = Bytes(input.compute_bytes) * model.shard;
   const Bytes frozen = share_of(Bytes(input.compute_bytes) * model.frozen, input.ranks_on_host());
   needs.device.states.weights = Bytes();
-  put_in_parts(shard + frozen,
-               share_of(Bytes(input.compute_bytes) * model.largest_unit, input.ranks_on_host()),
-               input.offload.parameters,
-               needs);
+  needs.host += shard + frozen;
+}
+
+// Frozen weights are in their model's own files.
+void move_to_files(const PlanInput& input, const ModelSize& model, Needs& needs) {
+  const InFiles files = in_files(input, model);
+  StateBytes& states = needs.device.states;
+  const auto move = [&](Bytes& from, Bytes bytes) {
+    from = from - bytes;
+    needs.files += bytes;
+  };
+  const bool has_master = input.compute_bytes != kWide;
+  move(states.master, Bytes(has_master ? kWide : 0) * files.optimizer);
+  move(states.moments, Bytes(kWide * input.num_moments) * files.optimizer);
+  move(states.gradients, Bytes(input.gradient_bytes) * files.gradients);
+  move(states.weights, Bytes(input.compute_bytes) * files.parameters);
+  (input.own_memory ? needs.host : needs.device.buffers) += file_buffers(input, model);
 }
 
 }  // namespace
@@ -63,11 +58,14 @@ Needs needs_of(const PlanInput& input, const ModelSize& model) {
                   .logits = peak.logits,
                   .buffers = gradient_slots(input, model) + row_buffers(input),
                   .gather_window = gather_window(input, model)};
-  if (input.offload.optimizer != Place::kDevice) {
-    move_optimizer(input, model, needs);
+  if (input.offload.optimizer == Place::kHost) {
+    move_optimizer_to_host(input, needs);
   }
-  if (input.offload.parameters != Place::kDevice && sharding_of(input).parameters) {
-    move_parameters(input, model, needs);
+  if (input.offload.parameters == Place::kHost && sharding_of(input).parameters) {
+    move_parameters_to_host(input, model, needs);
+  }
+  if (input.offload.uses_files()) {
+    move_to_files(input, model, needs);
   }
   return needs;
 }

@@ -10,14 +10,16 @@ namespace {
 constexpr std::array kOffloads{Offload{},
                                Offload{.optimizer = Place::kHost},
                                Offload{.optimizer = Place::kHost, .parameters = Place::kHost},
+                               Offload{.optimizer = Place::kFiles},
                                Offload{.optimizer = Place::kFiles, .parameters = Place::kFiles}};
 
-// Below stage 3 files hold the optimizer's state alone.
-Offload at_stage(int stage, Offload offload) {
-  if (stage < 3 && offload.parameters == Place::kFiles) {
-    offload.parameters = Place::kDevice;
-  }
-  return offload;
+// Whether a choice is another one under a second name: below stage 3 parameters never rest in
+// files, and one rank alone has nobody to share with, so that its stages say what files hold.
+bool repeats_another(const PlanInput& input) {
+  const bool no_weights = input.offload.parameters == Place::kFiles && input.stage < 3;
+  const bool alone = input.ranks == 1 && input.stage > 0;
+  return no_weights || (alone && (!input.offload.uses_files() || input.stage == 1 ||
+                                  (input.stage == 3 && input.offload.parameters != Place::kFiles)));
 }
 
 bool fits(const Needs& needs, const PlanInput& input, const Budget& budget) {
@@ -57,9 +59,9 @@ void judge(const PlanInput& input, Choice& choice) {
   if (!anything_away(offload)) {
     return;
   }
-  choice.status = Status::kPlanned;
-  const bool in_files = offload.optimizer == Place::kFiles || offload.parameters == Place::kFiles;
-  if (!input.own_memory && !in_files) {
+  const bool to_host = offload.optimizer == Place::kHost || offload.parameters == Place::kHost;
+  choice.status = to_host && input.own_memory ? Status::kPlanned : Status::kBuilt;
+  if (to_host && !input.own_memory && !offload.uses_files()) {
     choice.status = Status::kNoEffect;
     choice.why = "device memory is host memory here";
   } else if (offload.parameters == Place::kHost && choice.stage < 3) {
@@ -88,6 +90,14 @@ Choice choice_of(const PlanInput& input, const ModelSize& model, const Budget& b
   acting.offload = in_effect(input);
   choice.needs = needs_of(acting, model);
   choice.traffic = traffic_of(acting, model);
+  choice.file_traffic = file_traffic(acting, model);
+  if (budget.disk && acting.offload.uses_files()) {
+    const auto seconds = [&](Bytes bytes, double speed) {
+      return static_cast<double>((bytes * input.ranks_on_host()).count()) / speed;
+    };
+    choice.file_seconds = seconds(choice.file_traffic.read, budget.disk->read) +
+                          seconds(choice.file_traffic.written, budget.disk->write);
+  }
   choice.fits = fits(choice.needs, acting, budget);
   choice.largest_micro_batch = largest_micro_batch(acting, model, budget);
   return choice;
@@ -101,13 +111,14 @@ Plan make_plan(const PlanInput& input, const Budget& budget) {
             .parameters = model.trainable + model.frozen,
             .chosen = choice_of(input, model, budget),
             .saving = while_saving(input, model)};
-  const int last_stage = input.ranks == 1 ? 0 : 3;  // one rank has nobody to share with
-  for (int stage = 0; stage <= last_stage; ++stage) {
+  for (int stage = 0; stage <= 3; ++stage) {
     for (const Offload& offload : kOffloads) {
       PlanInput other = input;
       other.stage = stage;
-      other.offload = at_stage(stage, offload);
-      plan.table.push_back(choice_of(other, model, budget));
+      other.offload = offload;
+      if (!repeats_another(other)) {
+        plan.table.push_back(choice_of(other, model, budget));
+      }
     }
   }
   return plan;

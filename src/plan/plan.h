@@ -4,15 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "plan/files.h"
 #include "plan/needs.h"
 #include "plan/traffic.h"
 
 namespace zeroth::plan {
 
+// In bytes a second.
+struct DiskSpeed {
+  double read = 0;
+  double write = 0;
+};
+
 // What there is.
 struct Budget {
   Bytes device;               // of one rank
   std::optional<Bytes> host;  // of one host, for what is offloaded; nullopt: enough
+  // Of the disk that state may rest on, over all ranks of a host; nullopt: not measured.
+  std::optional<DiskSpeed> disk;
 };
 
 enum class Status {
@@ -29,6 +38,8 @@ struct Choice {
   std::string why;
   Needs needs;
   Traffic traffic;
+  FileTraffic file_traffic;
+  std::optional<double> file_seconds;  // of one update, where the disk's speed is known
   bool fits = false;
   std::int64_t largest_micro_batch = 0;  // rows that fit; 0: not even one
 };

@@ -10,9 +10,11 @@
 namespace zeroth::plan {
 
 // The least sharding that fits, with the global batch as asked: at the micro-batch that was asked
-// for if any stage holds it, else at the largest part of it that fits.
+// for if any stage holds it, else at the largest part of it that fits. Where none does, the least
+// offload to files: the one that moves the fewest bytes.
 struct Proposal {
   int stage = 0;
+  Offload offload;
   std::int64_t micro_batch_rows = 1;
   std::int64_t accumulation = 1;
   std::int64_t largest_micro_batch = 1;  // that would fit at this stage

@@ -33,7 +33,11 @@ bool is_decided(const std::string& key) {
                                 "bf16",
                                 "fp16",
                                 "max_grad_norm",
-                                "reduce_bucket_size"};
+                                "reduce_bucket_size",
+                                "zero_optimization.offload_optimizer.device",
+                                "zero_optimization.offload_optimizer.nvme_path",
+                                "zero_optimization.offload_param.device",
+                                "zero_optimization.offload_param.nvme_path"};
   return std::find(kDecided.begin(), kDecided.end(), key) != kDecided.end();
 }
 

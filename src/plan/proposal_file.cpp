@@ -17,8 +17,11 @@ using config::Resolution;
 using config::RunConfig;
 using Lines = std::vector<std::string>;
 
-std::string stage_reason(int stage) {
-  switch (stage) {
+std::string stage_reason(const Proposal& proposal) {
+  if (proposal.offload.uses_files()) {
+    return "No stage fits into memory alone; with this one the fewest bytes go to files.";
+  }
+  switch (proposal.stage) {
     case 0:
       return "Everything whole on every rank fits: the fewest bytes travel.";
     case 1:
@@ -79,10 +82,40 @@ void put_type(const std::string& type, Draft& draft) {
 }
 
 void put_sharding(const Proposal& proposal, const RunConfig& config, Draft& draft) {
-  draft.put("zero_optimization.stage", proposal.stage, stage_reason(proposal.stage));
+  draft.put("zero_optimization.stage", proposal.stage, stage_reason(proposal));
   draft.put("zero_optimization.reduce_bucket_size",
             config.zero.reduce_bucket_elements,
             "Gradients of one reduction; no bucket is held, so it takes no memory.");
+}
+
+// As the settings say, else where the run starts.
+std::string folder_of(const RunConfig& config) {
+  const config::OffloadSettings& offload = config.offload;
+  return !offload.optimizer_path.empty()   ? offload.optimizer_path
+         : !offload.parameter_path.empty() ? offload.parameter_path
+                                           : ".";
+}
+
+void put_offload(const Proposal& proposal, const RunConfig& config, Draft& draft) {
+  const auto put = [&](const std::string& block, const std::string& what) {
+    draft.put("zero_optimization." + block + ".device",
+              "nvme",
+              what + " in files: no stage fits without.");
+    draft.put("zero_optimization." + block + ".nvme_path",
+              folder_of(config),
+              "A folder on a fast disk; the files have no names there and go with the run.");
+  };
+  if (proposal.offload.optimizer == Place::kFiles) {
+    put("offload_optimizer", "Master weights, moments and sums of gradients");
+  }
+  if (proposal.offload.parameters == Place::kFiles) {
+    put("offload_param", "Weights, read unit by unit for each use,");
+  }
+}
+
+// Whether the stage says something: between ranks, or of what one rank keeps in files.
+bool stage_acts(const Plan& plan, const Proposal& proposal) {
+  return plan.input.ranks > 1 || proposal.offload.uses_files();
 }
 
 std::string draft_of(const Plan& plan,
@@ -97,7 +130,10 @@ std::string draft_of(const Plan& plan,
             "The gradient's norm is clipped to this; 0: no clipping.");
   if (plan.input.ranks > 1) {  // else nobody to share with: the block would say nothing
     put_sharding(proposal, config, draft);
+  } else if (stage_acts(plan, proposal)) {
+    draft.put("zero_optimization.stage", proposal.stage, "Says what of a rank rests in files.");
   }
+  put_offload(proposal, config, draft);
   for (const Carried& one : carried) {
     if (!one.path.empty()) {
       draft.put(one.path, one.written, fmt::format("As in the run ({}).", one.source));
@@ -150,7 +186,7 @@ std::vector<Expected> expected_of(const Plan& plan,
       {"bf16", plan.input.compute_type == "bf16"},
       {"fp16", plan.input.compute_type == "fp16"},
       {"max_grad_norm", config.optimizer.max_grad_norm},
-      {"zero_stage", proposal.stage, plan.input.ranks > 1},
+      {"zero_stage", proposal.stage, stage_acts(plan, proposal)},
       {"reduce_bucket_size", config.zero.reduce_bucket_elements, plan.input.ranks > 1}};
   for (const Carried& one : carried) {
     expected.push_back({one.key, one.value});

@@ -28,7 +28,7 @@ PlanInput input() {
 }
 
 Plan plan_with(std::int64_t gib) {
-  return make_plan(input(), {.device = Bytes(gib * kGi), .host = std::nullopt});
+  return make_plan(input(), {.device = Bytes(gib * kGi), .host = std::nullopt, .disk = {}});
 }
 
 TEST(Proposal, TakesTheLeastShardingThatHoldsTheMicroBatch) {
@@ -56,7 +56,7 @@ TEST(Proposal, NeverChangesTheGlobalBatchToFillTheMemory) {
   const Bytes of_two_rows = needs_of(three, size_of(three)).device.total();
   three.micro_batch_rows = 3;
   three.accumulation = 1;
-  const Plan plan = make_plan(three, {.device = of_two_rows, .host = std::nullopt});
+  const Plan plan = make_plan(three, {.device = of_two_rows, .host = std::nullopt, .disk = {}});
   EXPECT_EQ(plan.chosen.largest_micro_batch, 2);
   EXPECT_EQ(least_that_fits(plan)->micro_batch_rows, 1);
   EXPECT_EQ(least_that_fits(plan)->accumulation, 3);
@@ -104,7 +104,8 @@ TEST(Proposal, OnAnotherNumberOfRanksItsFileIsRefused) {
 
 TEST(Proposal, OfOneRankSaysNothingAboutSharding) {
   PlanInput alone = on_ranks(input(), 1, 0);
-  const Plan plan = make_plan(alone, {.device = Bytes(400 * kGi), .host = std::nullopt});
+  const Plan plan =
+      make_plan(alone, {.device = Bytes(400 * kGi), .host = std::nullopt, .disk = {}});
   const ProposalFile file = ds_config(plan, *least_that_fits(plan), {}, "ds.json");
   EXPECT_EQ(file.text.find("zero_optimization"), std::string::npos);
   EXPECT_TRUE(checked(file, "1").problems.empty());
@@ -151,7 +152,7 @@ std::optional<RoundTrip> round_trip(const Words& words, std::int64_t gib = 80) {
     return std::nullopt;
   }
   const Plan plan = make_plan(input_of(asked.config, model_of(kLlama3)),
-                              {.device = Bytes(gib * kGi), .host = std::nullopt});
+                              {.device = Bytes(gib * kGi), .host = std::nullopt, .disk = {}});
   const auto proposal = least_that_fits(plan);
   EXPECT_TRUE(proposal.has_value());
   RoundTrip trip{.asked = asked.config,

@@ -43,17 +43,32 @@ Json purposes_json(const DeviceBytes& bytes) {
 }
 
 Json choice_json(const Choice& choice) {
-  return {{"stage", choice.stage},
-          {"offload_optimizer", device_name(choice.offload.optimizer)},
-          {"offload_param", device_name(choice.offload.parameters)},
-          {"status", status_name(choice.status)},
-          {"why", choice.why},
-          {"device_bytes", choice.needs.device.total().count()},
-          {"host_bytes", choice.needs.host.count()},
-          {"file_bytes", choice.needs.files.count()},
-          {"traffic_bytes_per_update", choice.traffic.total().count()},
-          {"fits", choice.fits},
-          {"largest_micro_batch", choice.largest_micro_batch}};
+  return {
+      {"stage", choice.stage},
+      {"offload_optimizer", device_name(choice.offload.optimizer)},
+      {"offload_param", device_name(choice.offload.parameters)},
+      {"status", status_name(choice.status)},
+      {"why", choice.why},
+      {"device_bytes", choice.needs.device.total().count()},
+      {"host_bytes", choice.needs.host.count()},
+      {"file_bytes", choice.needs.files.count()},
+      {"traffic_bytes_per_update", choice.traffic.total().count()},
+      {"file_read_bytes_per_update", choice.file_traffic.read.count()},
+      {"file_written_bytes_per_update", choice.file_traffic.written.count()},
+      {"file_seconds_per_update", choice.file_seconds ? Json(*choice.file_seconds) : Json(nullptr)},
+      {"fits", choice.fits},
+      {"largest_micro_batch", choice.largest_micro_batch}};
+}
+
+// What moves from and to files in an update.
+Json files_json(const Plan& plan) {
+  const Choice& chosen = plan.chosen;
+  const auto& disk = plan.budget.disk;
+  return {{"read_bytes", chosen.file_traffic.read.count()},
+          {"written_bytes", chosen.file_traffic.written.count()},
+          {"seconds", chosen.file_seconds ? Json(*chosen.file_seconds) : Json(nullptr)},
+          {"disk_read_bytes_per_second", disk ? Json(disk->read) : Json(nullptr)},
+          {"disk_write_bytes_per_second", disk ? Json(disk->write) : Json(nullptr)}};
 }
 
 std::string rows_note(const PlanInput& input) {
@@ -112,6 +127,7 @@ Json to_json(const Plan& plan) {
           {"total", chosen.needs.device.total().count()},
           {"host_bytes_per_rank", chosen.needs.host.count()},
           {"file_bytes_per_rank", chosen.needs.files.count()},
+          {"files", files_json(plan)},
           {"device_memory", plan.budget.device.count()},
           {"fits", chosen.fits},
           {"largest_micro_batch", chosen.largest_micro_batch},
@@ -144,6 +160,16 @@ std::vector<std::string> notes_of(const Plan& plan) {
         fmt::format("the most is held while evaluating {} rows "
                     "(per_device_eval_batch_size), not while training",
                     input.eval_rows));
+  }
+  if (plan.budget.disk) {
+    constexpr double kGB = 1e9;
+    notes.push_back(fmt::format("the disk was measured now: {:.1f} GB/s read, {:.1f} GB/s written",
+                                plan.budget.disk->read / kGB,
+                                plan.budget.disk->write / kGB));
+  } else {
+    notes.push_back(
+        "how long files take is not known: give offload_optimizer.nvme_path, and the folder's disk "
+        "is measured");
   }
   add_end_of_a_run(plan, notes);
   if (input.own_memory) {

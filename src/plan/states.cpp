@@ -8,6 +8,13 @@ namespace {
 
 constexpr std::int64_t kWide = 4;  // fp32: master weights, moments, gradients on their way
 
+// The unit in use, those ahead of it, and one that another borrows from meanwhile.
+std::int64_t num_gather_slots(const PlanInput& input, const ModelSize& model) {
+  return 1 + shard::prefetch_depth(input.prefetch, padded_numels(model)) + num_lenders(model);
+}
+
+}  // namespace
+
 std::int64_t num_lenders(const ModelSize& model) {
   return model.borrows ? 1 : 0;
 }
@@ -20,22 +27,20 @@ std::vector<std::int64_t> padded_numels(const ModelSize& model) {
   return numels;
 }
 
-// The unit in use, those ahead of it, and one that another borrows from meanwhile.
-std::int64_t num_gather_slots(const PlanInput& input, const ModelSize& model) {
-  return 1 + shard::prefetch_depth(input.prefetch, padded_numels(model)) + num_lenders(model);
-}
-
-}  // namespace
-
 Sharding sharding_of(const PlanInput& input) {
-  if (input.ranks == 1) {
-    return {};
+  if (input.ranks == 1) {  // nobody to share with, but weights in files are brought unit by unit
+    return {.parameters = input.stage >= 3 && input.offload.parameters == Place::kFiles};
   }
   const bool every = input.reduce_every_micro_step.value_or(input.stage >= 2);
   return {.optimizer = input.stage >= 1,
           .gradients = input.stage >= 1 && every,
           .parameters = input.stage >= 3,
           .reduces_every_micro_step = every};
+}
+
+bool gradients_in_files(const PlanInput& input) {
+  const bool every = input.reduce_every_micro_step.value_or(input.stage >= 2);
+  return input.offload.optimizer == Place::kFiles && input.stage >= 1 && every;
 }
 
 StateBytes states_of(const PlanInput& input, const ModelSize& model) {
@@ -54,13 +59,13 @@ Bytes gather_window(const PlanInput& input, const ModelSize& model) {
   if (!sharding_of(input).parameters) {
     return Bytes();
   }
-  // Weights that rest elsewhere come whole, the frozen ones too.
-  const bool away = input.offload.parameters != Place::kDevice;
+  // Weights that rest on the host come whole, the frozen ones too.
+  const bool away = input.offload.parameters == Place::kHost;
   std::int64_t kept = 0;  // small units, which stay
   std::int64_t largest = 0;
   for (const UnitSize& unit : model.units) {
     const bool stays = unit.padded <= input.persistence_elements;
-    kept += stays ? unit.padded : 0;
+    kept += stays && input.ranks > 1 ? unit.padded : 0;
     largest = std::max(largest, stays ? 0 : unit.padded);
   }
   const Bytes slot = Bytes(input.compute_bytes) * (away ? model.largest_unit : largest);
@@ -71,10 +76,12 @@ Bytes gather_window(const PlanInput& input, const ModelSize& model) {
 
 // The unit whose gradients come, the one whose sums are on their way, and a lender.
 Bytes gradient_slots(const PlanInput& input, const ModelSize& model) {
-  const bool travel_apart = sharding_of(input).reduces_every_micro_step ||
+  const bool passes_through = input.ranks == 1 && gradients_in_files(input);
+  const bool travel_apart = sharding_of(input).reduces_every_micro_step || passes_through ||
                             (input.ranks > 1 && input.communication_bytes != input.gradient_bytes);
   const std::int64_t slots = (input.overlap ? 2 : 1) + num_lenders(model);
-  return travel_apart ? Bytes(input.communication_bytes) * model.largest_padded * slots : Bytes();
+  const std::int64_t width = passes_through ? input.gradient_bytes : input.communication_bytes;
+  return travel_apart ? Bytes(width) * model.largest_padded * slots : Bytes();
 }
 
 Bytes row_buffers(const PlanInput& input) {

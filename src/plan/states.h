@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "plan/bytes.h"
 #include "plan/units.h"
 
@@ -16,6 +19,15 @@ struct Sharding {
 };
 
 [[nodiscard]] Sharding sharding_of(const PlanInput& input);
+
+// Whether the sums that a rank keeps for itself go to files with the optimizer's state.
+[[nodiscard]] bool gradients_in_files(const PlanInput& input);
+
+// Trainable elements of each unit, padded.
+[[nodiscard]] std::vector<std::int64_t> padded_numels(const ModelSize& model);
+
+// Units whose parameters others read as well.
+[[nodiscard]] std::int64_t num_lenders(const ModelSize& model);
 
 struct StateBytes {
   Bytes weights;  // trainable and frozen

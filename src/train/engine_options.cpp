@@ -17,7 +17,43 @@ comm::NumberType number_type(config::NumberType type) {
   return comm::NumberType::kFloat32;
 }
 
-zero::Tuning tuning_of(const config::ZeroSettings& settings) {
+std::optional<offload::IoKind> io_kind(config::OffloadIo io) {
+  switch (io) {
+    case config::OffloadIo::kUring:
+      return offload::IoKind::kUring;
+    case config::OffloadIo::kThreads:
+      return offload::IoKind::kThreads;
+    case config::OffloadIo::kAuto:
+      break;
+  }
+  return std::nullopt;
+}
+
+// A processor's memory is the host's: cpu is where state is anyway.
+zero::Place place_of(config::OffloadDevice device) {
+  return device == config::OffloadDevice::kNvme ? zero::Place::kFile : zero::Place::kMemory;
+}
+
+zero::Resting resting_of(const config::OffloadSettings& settings) {
+  return {.optimizer = place_of(settings.optimizer),
+          .parameters = place_of(settings.parameters),
+          .optimizer_folder = settings.optimizer_path,
+          .parameter_folder = settings.parameter_path,
+          .optimizer_share = settings.optimizer_ratio,
+          .parameters_kept = settings.parameters_in_memory,
+          .reads_ahead = settings.reads_ahead,
+          .writes_behind = settings.writes_behind,
+          .parameter_buffers = settings.parameter_buffers,
+          .io = {.block_bytes = settings.block_bytes,
+                 .depth = static_cast<int>(settings.queue_depth),
+                 .threads = static_cast<int>(settings.io_threads),
+                 .submits_singly = settings.submits_singly,
+                 .refills = settings.refills},
+          .io_kind = io_kind(settings.io)};
+}
+
+zero::Tuning tuning_of(const config::ZeroSettings& settings,
+                       const config::OffloadSettings& offload) {
   return {.reduce_bucket_elements = settings.reduce_bucket_elements,
           .allgather_bucket_elements = settings.allgather_bucket_elements,
           .overlap = settings.overlap_comm,
@@ -27,7 +63,8 @@ zero::Tuning tuning_of(const config::ZeroSettings& settings) {
           .max_live_elements = settings.max_live_elements,
           .persistence_elements = settings.persistence_elements,
           .communication = number_type(settings.communication),
-          .grad_accum = number_type(settings.grad_accum)};
+          .grad_accum = number_type(settings.grad_accum),
+          .resting = resting_of(offload)};
 }
 
 // Allowed where the user says so; that is the default too, but of it nobody has thought.
@@ -67,7 +104,7 @@ engine::EngineOptions engine_options(const config::RunConfig& config,
                                      const arithmetic::Schedule& schedule) {
   return {.zero_stage = static_cast<int>(config.zero.stage),
           .reduce_every_micro_step = config.zero.reduce_every_micro_step,
-          .tuning = tuning_of(config.zero),
+          .tuning = tuning_of(config.zero, config.offload),
           .dtype = compute_dtype(config),
           .accumulation_steps = config.batch.accumulation,
           .max_grad_norm = config.optimizer.max_grad_norm,

@@ -42,7 +42,8 @@ Trainer::Trainer(const config::RunConfig& config,
                config.seed,
                config.data.shuffle),
       progress_(config.output.logging_steps),
-      skip_watch_(config) {
+      skip_watch_(config),
+      counted_traffic_(engine.offload_traffic()) {
   if (engine_.comm().rank() == 0) {
     records_.emplace(std::filesystem::path(config.output.output_dir) / "metrics.jsonl");
   }
@@ -103,7 +104,26 @@ Trainer::Window Trainer::train_window(std::int64_t attempt) {
     }
   }
   window.seconds = seconds_since(start);
+  window.offloaded = take_traffic();
   return window;
+}
+
+// What all ranks read from files and wrote to them since the last call.
+offload::Traffic Trainer::take_traffic() {
+  if (!config_.offload.uses_files()) {
+    return {};
+  }
+  const offload::Traffic now = engine_.offload_traffic();
+  const std::vector<double> mine{static_cast<double>(now.read - counted_traffic_.read),
+                                 static_cast<double>(now.written - counted_traffic_.written)};
+  counted_traffic_ = now;
+  const std::vector<double> all = engine_.comm().gather_values("bytes from and to files", mine);
+  offload::Traffic total;
+  for (std::size_t at = 0; at < all.size(); at += mine.size()) {
+    total.read += static_cast<std::int64_t>(all[at]);
+    total.written += static_cast<std::int64_t>(all[at + 1]);
+  }
+  return total;
 }
 
 void Trainer::note_size(const models::TokenBatch& batch) {
@@ -125,6 +145,8 @@ void Trainer::observe(const Window& window, std::int64_t attempt) {
   summary_.tokens += window.tokens;
   summary_.target_tokens += report.loss.weight;
   summary_.seconds += window.seconds;
+  summary_.offloaded.read += window.offloaded.read;
+  summary_.offloaded.written += window.offloaded.written;
   summary_.last_loss = report.loss.mean();
   if (report.updated) {
     total_loss_.sum += report.loss.sum;
@@ -147,8 +169,8 @@ void Trainer::observe(const Window& window, std::int64_t attempt) {
           {"tokens_per_second", speed},
           {"memory_bytes", memory::peak_resident_bytes()},
           {"model_state_bytes", engine_.tally().model_state_bytes()},
-          {"offload_read_bytes", 0},
-          {"offload_write_bytes", 0}});
+          {"offload_read_bytes", window.offloaded.read},
+          {"offload_write_bytes", window.offloaded.written}});
   const double per_update = summary_.seconds / static_cast<double>(attempt + 1);
   if (engine_.comm().rank() == 0) {
     progress_.show(

@@ -32,6 +32,7 @@ struct TrainSummary {
   double train_loss = 0;  // token-weighted over all updates
   double last_loss = 0;   // of the last update
   std::optional<double> eval_loss;
+  offload::Traffic offloaded;  // from and to files, by all ranks
   MicroBatchSize largest;
 };
 
@@ -55,9 +56,11 @@ class Trainer {
     std::int64_t micro_steps = 0;
     double seconds = 0;
     engine::StepReport report;
+    offload::Traffic offloaded;  // by all ranks
   };
 
   [[nodiscard]] Window train_window(std::int64_t attempt);
+  [[nodiscard]] offload::Traffic take_traffic();
   void note_size(const models::TokenBatch& batch);
   void observe(const Window& window, std::int64_t attempt);
   void warn_of_skips(const engine::StepReport& report);
@@ -81,7 +84,8 @@ class Trainer {
   engine::Loss total_loss_;
   double epoch_ = 0;
   SkipWatch skip_watch_;
-  std::int64_t evaluated_at_ = -1;  // updates made at the last evaluation
+  offload::Traffic counted_traffic_;  // of this rank, of the windows that have been told
+  std::int64_t evaluated_at_ = -1;    // updates made at the last evaluation
 };
 
 }  // namespace zeroth::train

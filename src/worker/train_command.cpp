@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/machine_memory.h"
 #include "base/output_folder.h"
 #include "config/report.h"
 #include "memory/process_memory.h"
@@ -45,9 +46,9 @@ at::ScalarType result_dtype(const config::RunConfig& config) {
 }
 
 // With rows as long as the longest that there is, which is known by now.
-std::string memory_line(const config::RunConfig& config,
-                        const Inputs& inputs,
-                        const inputs::TrainingData& data) {
+plan::PlanInput plan_input(const config::RunConfig& config,
+                           const Inputs& inputs,
+                           const inputs::TrainingData& data) {
   plan::PlanInput input = plan::input_of(config, inputs.model_config);
   input.row_tokens = 1;
   const auto take_rows = [&input](const data::Dataset& dataset) {
@@ -61,7 +62,31 @@ std::string memory_line(const config::RunConfig& config,
   if (data.validation) {
     take_rows(*data.validation);
   }
-  return plan::memory_line(input);
+  return input;
+}
+
+// What stays from update to update is known exactly, and what is free now: better a word before the
+// start than a signal in the middle (case M03).
+void require_memory(const plan::PlanInput& input) {
+  const plan::Needs needs = plan::needs_of(input, plan::size_of(input));
+  const std::int64_t ranks = input.ranks_on_host();
+  const std::int64_t needed = (needs.device.states.total() * ranks + needs.host * ranks).count();
+  const std::int64_t available = available_memory();
+  if (needed <= available) {
+    return;
+  }
+  throw Error(ErrorKind::kMemory,
+              fmt::format("weights, gradients and optimizer state need {} of memory on this host "
+                          "({} rank{}), {} are available\n  {} zeroth plan says what every choice "
+                          "needs.",
+                          observe::bytes_text(needed),
+                          ranks,
+                          ranks == 1 ? "" : "s",
+                          observe::bytes_text(available),
+                          input.lora ? "bf16 halves the weights; offload_param nvme at stage 3 "
+                                       "lets trained ones rest in files."
+                                     : "LoRA needs a small part of it; offload_optimizer and "
+                                       "offload_param nvme at stage 3 let it rest in files."));
 }
 
 // Better now than after the last update: a result that has no room is refused before the run.
@@ -117,6 +142,8 @@ void print_summary(const config::RunConfig& config,
             {"eval_loss", nullptr},
             {"seconds", summary.seconds},
             {"memory", json_of(memory)},
+            {"offload_read_bytes", summary.offloaded.read},
+            {"offload_write_bytes", summary.offloaded.written},
             {"output_dir", config.output.output_dir}};
   if (summary.eval_loss) {
     json["eval_loss"] = *summary.eval_loss;
@@ -135,6 +162,8 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   if (data.validation) {
     require_same_rows(*comm, "validation", *data.validation);
   }
+  const plan::PlanInput input = plan_input(config, inputs, data);
+  require_memory(input);
   const std::int64_t bytes_before = memory::proportional_set_bytes();
   comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/true);
@@ -142,7 +171,7 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   if (loaded.adapter) {
     log::info(lora_line(loaded.model));
   }
-  log::info(memory_line(config, inputs, data));
+  log::info(plan::memory_line(input));
   const auto rows = static_cast<std::int64_t>(data.train.examples.size());
   const train::TrainPlan plan = train::make_plan(config, rows);
   log::info(plan_lines(config, plan));
@@ -159,6 +188,9 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
                         train::engine_options(config, plan.schedule),
                         comm,
                         loaded.tally);
+  for (const std::string& text : engine.resting_texts()) {
+    log::info(text);
+  }
   const data::Dataset* validation = data.validation ? &*data.validation : nullptr;
   const train::TrainSummary summary =
       train::Trainer(config, plan, engine, data.train, validation, inputs.pad_id).run();

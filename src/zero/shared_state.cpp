@@ -19,8 +19,6 @@ std::int64_t largest_passing(const ZeroOptions& options, const std::vector<std::
   return largest;
 }
 
-using offload::Place;
-
 Place place_of(bool on_file) {
   return on_file ? Place::kFile : Place::kMemory;
 }

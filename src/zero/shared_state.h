@@ -21,9 +21,9 @@ struct UnitSizes {
 
 // Where one unit's state rests.
 struct UnitPlaces {
-  offload::Place optimizer = offload::Place::kMemory;  // master weights and moments
-  offload::Place gradients = offload::Place::kMemory;
-  offload::Place parameters = offload::Place::kMemory;
+  Place optimizer = Place::kMemory;  // master weights and moments
+  Place gradients = Place::kMemory;
+  Place parameters = Place::kMemory;
 };
 
 // What all units of an engine share.
@@ -77,7 +77,7 @@ class SharedState {
   // Whether some unit of a rank that is alone adds its gradients up in a slot, for want of memory
   // where they rest.
   [[nodiscard]] bool gradients_pass_through() const noexcept {
-    return options_.gradients == offload::Place::kFile && comm_->size() == 1;
+    return options_.gradients == Place::kFile && comm_->size() == 1;
   }
 
   // Stage 3: how many units are gathered ahead of the one in use.

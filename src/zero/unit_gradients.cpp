@@ -30,7 +30,7 @@ std::size_t as_size(std::int64_t value) {
 UnitGradients::UnitGradients(std::string unit_name,
                              std::vector<std::vector<std::int64_t>> sizes,
                              const shard::FlatLayout& layout,
-                             offload::Place place,
+                             Place place,
                              SharedState& shared)
     : unit_name_(std::move(unit_name)),
       sizes_(std::move(sizes)),
@@ -39,8 +39,8 @@ UnitGradients::UnitGradients(std::string unit_name,
       got_(sizes_.size(), false) {
   const StagePolicy& policy = shared_.options().policy;
   const std::int64_t width = width_of(shared_.options().grad_accum);
-  if (place == offload::Place::kFile) {
-    resting_ = offload::Array(own().size(), width, shared_.optimizer_space());
+  if (place == Place::kFile) {
+    resting_ = Array(own().size(), width, shared_.optimizer_space());
     return;
   }
   if (keeps_shard()) {

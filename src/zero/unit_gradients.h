@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "memory/flat_buffer.h"
-#include "offload/array.h"
 #include "shard/flat_layout.h"
+#include "zero/array.h"
 #include "zero/counted_buffer.h"
 #include "zero/shared_state.h"
 
@@ -30,7 +30,7 @@ class UnitGradients {
   UnitGradients(std::string unit_name,
                 std::vector<std::vector<std::int64_t>> sizes,
                 const shard::FlatLayout& layout,
-                offload::Place place,
+                Place place,
                 SharedState& shared);
 
   // An undefined gradient adds nothing.
@@ -48,7 +48,7 @@ class UnitGradients {
   [[nodiscard]] shard::Range range() const noexcept;
 
   // range(), where that rests on file.
-  [[nodiscard]] const offload::Array& resting() const noexcept { return resting_; }
+  [[nodiscard]] const Array& resting() const noexcept { return resting_; }
 
   // Elements of range(), counted from its begin, in fp32: the sums themselves, or a copy that
   // `scratch` keeps. `stored`: these elements as they were read from file, if they rest there.
@@ -97,7 +97,7 @@ class UnitGradients {
   CountedBuffer local_;         // grad_accum, all of the layout: sums of this rank's micro-steps
   memory::FlatBuffer shard_;    // grad_accum: sums over ranks, with reduce_every_micro_step
   memory::FlatBuffer scratch_;  // fp32: sums on their way into a narrower store, or to a file
-  offload::Array resting_;      // in place of shard_, or of local_ where a rank is alone
+  Array resting_;               // in place of shard_, or of local_ where a rank is alone
   SharedWrite written_;         // the last writing of it
   bool slot_is_written_ = false;
   bool has_sums_ = false;  // whether resting_ holds any of this window

@@ -15,8 +15,6 @@ namespace zeroth::zero {
 namespace {
 
 using memory::Purpose;
-using offload::Array;
-using offload::Place;
 using optim::Optimizer;
 using shard::Range;
 
@@ -196,8 +194,7 @@ std::vector<Range> UnitState::pieces() const {
   std::int64_t largest = asked <= 0 ? size : std::min(asked, size);
   if (passes_through_memory()) {
     largest = std::min(largest, kMostPassing);
-    largest =
-        std::max(largest / offload::kPieceElements, std::int64_t{1}) * offload::kPieceElements;
+    largest = std::max(largest / kPieceElements, std::int64_t{1}) * kPieceElements;
   }
   return pieces_of(size, largest);
 }

@@ -108,7 +108,7 @@ class UnitState {
   [[nodiscard]] std::vector<shard::Range> shard_ranges() const;
   [[nodiscard]] shard::Range own_range() const noexcept;  // what this rank's optimizer holds
   [[nodiscard]] bool weights_are_master() const noexcept;
-  [[nodiscard]] at::Tensor own_values(const offload::Array& array) const;
+  [[nodiscard]] at::Tensor own_values(const Array& array) const;
   [[nodiscard]] at::Tensor own_master() const;
 
   models::Unit* unit_;
@@ -118,8 +118,8 @@ class UnitState {
   std::unique_ptr<UnitWeights> weights_;
   std::unique_ptr<UnitGradients> gradients_;
   UnitPlaces places_;
-  offload::Array master_;  // fp32; empty where the weights are fp32 themselves
-  std::array<offload::Array, 2> moments_;
+  Array master_;  // fp32; empty where the weights are fp32 themselves
+  std::array<Array, 2> moments_;
 };
 
 }  // namespace zeroth::zero

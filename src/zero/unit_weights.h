@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "models/unit.h"
-#include "offload/array.h"
 #include "shard/flat_layout.h"
+#include "zero/array.h"
 #include "zero/counted_buffer.h"
 #include "zero/shared_state.h"
 
@@ -41,7 +41,7 @@ class UnitWeights {
               const std::vector<models::Parameter*>& parameters,
               const shard::FlatLayout& layout,
               const Reader& first_values,
-              offload::Place place,
+              Place place,
               SharedState& shared);
 
   void prefetch();
@@ -68,7 +68,7 @@ class UnitWeights {
   void store(shard::Range part, const at::Tensor& values) const;
 
   // held() where that rests on file.
-  [[nodiscard]] const offload::Array& resting() const noexcept { return resting_; }
+  [[nodiscard]] const Array& resting() const noexcept { return resting_; }
 
  private:
   void adopt(const Reader& first_values);
@@ -88,7 +88,7 @@ class UnitWeights {
   std::int64_t element_bytes_;
   bool passes_ = false;  // gathered for each use, in a slot
   CountedBuffer kept_;   // held(), where it rests in memory
-  offload::Array resting_;
+  Array resting_;
   CountedBuffer whole_;  // stage 3, small units: gathered for good
   at::Tensor full_;      // the storage that the leaves share
   std::vector<at::Tensor> leaves_;

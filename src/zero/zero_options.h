@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "comm/communicator.h"
-#include "offload/array.h"
 #include "offload/choose_io.h"
+#include "zero/array.h"
 #include "zero/stage_policy.h"
 
 #include <c10/core/ScalarType.h>
@@ -16,8 +16,8 @@ namespace zeroth::zero {
 // Where state rests between its uses, and how it moves from and to files. Changes no bit.
 struct Resting {
   // Master weights and moments, and gradients where the stage reduces every micro-step.
-  offload::Place optimizer = offload::Place::kMemory;
-  offload::Place parameters = offload::Place::kMemory;  // stage 3
+  Place optimizer = Place::kMemory;
+  Place parameters = Place::kMemory;  // stage 3
   std::filesystem::path optimizer_folder;
   std::filesystem::path parameter_folder;
 
@@ -55,7 +55,7 @@ struct ZeroOptions : Tuning {
   at::ScalarType dtype = at::kFloat;  // in which units compute
   int num_moments = 2;                // per trainable element, as the optimizer says
   // Of units whose optimizer state rests on file.
-  offload::Place gradients = offload::Place::kMemory;
+  Place gradients = Place::kMemory;
 };
 
 }  // namespace zeroth::zero

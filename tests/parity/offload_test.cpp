@@ -9,7 +9,7 @@ namespace zeroth::parity {
 namespace {
 
 using memory::Purpose;
-using offload::Place;
+using zero::Place;
 
 struct Places {
   bool optimizer;

@@ -91,8 +91,8 @@ std::string name_of(const Case& test) {
   name += test.dtype == at::kBFloat16 ? "_bf16" : test.dtype == at::kHalf ? "_fp16" : "";
   name += test.dropout > 0 ? "_dropout" : "";
   name += test.recompute ? "_recompute" : "";
-  name += test.tuning.resting.optimizer == offload::Place::kFile ? "_state_on_file" : "";
-  name += test.tuning.resting.parameters == offload::Place::kFile ? "_weights_on_file" : "";
+  name += test.tuning.resting.optimizer == zero::Place::kFile ? "_state_on_file" : "";
+  name += test.tuning.resting.parameters == zero::Place::kFile ? "_weights_on_file" : "";
   name += test.tuning.overlap ? "" : "_blocking";
   name += test.tuning.reduce_bucket_elements < 10'000 ? "_tiny_buckets" : "";
   return name;

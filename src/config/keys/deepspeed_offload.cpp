@@ -1,3 +1,5 @@
+// Where state rests between its uses: offload_param, offload_optimizer and aio.
+#include "config/field.h"
 #include "config/keys/deepspeed.h"
 
 namespace zeroth::config::deepspeed {
@@ -5,78 +7,110 @@ namespace {
 
 constexpr auto kParamDevice = "zero_optimization.offload_param.device";
 constexpr auto kOptimizerDevice = "zero_optimization.offload_optimizer.device";
+constexpr auto kIo = "aio.backend";
 constexpr auto kHostMemory = "device memory is host memory here";
-constexpr auto kFilesToCome = "state stays in memory: files are not used for it yet";
 
-std::optional<std::string> parameters_can_rest(const Values& values) {
+using Reason = std::optional<std::string>;
+
+// `plan` may speak of devices that have memory of their own.
+bool device_is_host(const Values& values) {
+  return values["device_memory"].is_null();
+}
+
+Reason parameters_can_rest(const Values& values) {
   if (!values.is(kParamDevice, "none")) {
     if (const auto why = only_with_stage_3()(values)) {
       return why;
     }
   }
-  return values.is(kParamDevice, "cpu") ? std::optional<std::string>(kHostMemory) : std::nullopt;
+  return values.is(kParamDevice, "cpu") && device_is_host(values) ? Reason(kHostMemory)
+                                                                  : std::nullopt;
 }
 
-std::optional<std::string> optimizer_can_rest(const Values& values) {
-  return values.is(kOptimizerDevice, "cpu") ? std::optional<std::string>(kHostMemory)
-                                            : std::nullopt;
+Reason optimizer_can_rest(const Values& values) {
+  return values.is(kOptimizerDevice, "cpu") && device_is_host(values) ? Reason(kHostMemory)
+                                                                      : std::nullopt;
 }
 
-std::optional<std::string> parameters_in_files(const Values& values) {
+Reason parameters_in_files(const Values& values) {
   if (!values.is(kParamDevice, "nvme")) {
     return "offload_param.device is not nvme";
   }
   return only_with_stage_3()(values);
 }
 
-std::optional<std::string> optimizer_in_files(const Values& values) {
-  if (!values.is(kOptimizerDevice, "nvme")) {
-    return "offload_optimizer.device is not nvme";
+Reason parameters_of_several_ranks(const Values& values) {
+  if (const auto why = parameters_in_files(values)) {
+    return why;
   }
-  return std::nullopt;
+  return values.is("ranks", 1)
+             ? Reason("one rank alone reads weights straight to where they are used")
+             : std::nullopt;
 }
 
-std::optional<std::string> anything_in_files(const Values& values) {
-  if (values.is(kParamDevice, "nvme") || values.is(kOptimizerDevice, "nvme")) {
+Reason optimizer_in_files(const Values& values) {
+  return values.is(kOptimizerDevice, "nvme") ? std::nullopt
+                                             : Reason("offload_optimizer.device is not nvme");
+}
+
+Reason anything_in_files(const Values& values) {
+  if (values.is(kOptimizerDevice, "nvme") || !parameters_in_files(values)) {
     return std::nullopt;
   }
   return "nothing is offloaded to nvme";
 }
 
+// A detail of one of the two ways to move bytes.
+Condition only_with_io(const std::string& io) {
+  return [io](const Values& values) -> Reason {
+    if (const auto why = anything_in_files(values)) {
+      return why;
+    }
+    return values.is(kIo, "auto") || values.is(kIo, io)
+               ? std::nullopt
+               : Reason(std::string(kIo) + " is not " + io);
+  };
+}
+
+template <typename Member>
+Declaration acting(Declaration key, Condition without_effect, Member member) {
+  key.section = "ZeRO";
+  key.commands = kTrainOnly;
+  key.without_effect = std::move(without_effect);
+  key.field = field(&RunConfig::offload, member);
+  return key;
+}
+
 Declarations parameter_keys() {
   return {
-      planned(in_accelerate(key(kParamDevice,
-                                one_of({"none", "cpu", "nvme"}, "none"),
-                                "where parameters rest while they are not used"),
-                            "deepspeed_config.offload_param_device"),
-              {"none"},
-              kFilesToCome,
-              parameters_can_rest),
-      planned(in_accelerate(key("zero_optimization.offload_param.nvme_path",
-                                text(),
-                                "folder for the files of parameters"),
-                            "deepspeed_config.offload_param_nvme_path"),
-              {},
-              kFilesToCome,
-              parameters_in_files),
-      planned(key("zero_optimization.offload_param.buffer_count",
-                  whole(kAtLeastOne, 5),
-                  "buffers between files and memory"),
-              {},
-              kFilesToCome,
-              parameters_in_files),
-      planned(or_auto(key("zero_optimization.offload_param.buffer_size",
-                          whole(kAtLeastOne, 100000000, "elements"),
-                          "size of one buffer between files and memory")),
-              {},
-              kFilesToCome,
-              parameters_in_files),
-      planned(key("zero_optimization.offload_param.max_in_cpu",
-                  whole(kNotNegative, 1000000000, "elements"),
-                  "parameters kept in memory all the same"),
-              {},
-              kFilesToCome,
-              parameters_in_files),
+      acting(in_accelerate(key(kParamDevice,
+                               one_of({"none", "cpu", "nvme"}, "none"),
+                               "where parameters rest while they are not used; changes no number"),
+                           "deepspeed_config.offload_param_device"),
+             parameters_can_rest,
+             &OffloadSettings::parameters),
+      acting(in_accelerate(key("zero_optimization.offload_param.nvme_path",
+                               text(),
+                               "folder for the files of parameters; they have no names there and "
+                               "go with the run"),
+                           "deepspeed_config.offload_param_nvme_path"),
+             parameters_in_files,
+             &OffloadSettings::parameter_path),
+      acting(key("zero_optimization.offload_param.buffer_count",
+                 whole(kAtLeastOne, nullptr),
+                 "units whose shards may be on their way from files at one time; not given: as "
+                 "many as are gathered ahead"),
+             parameters_of_several_ranks,
+             &OffloadSettings::parameter_buffers),
+      harmless(or_auto(key("zero_optimization.offload_param.buffer_size",
+                           whole(kAtLeastOne, 100000000, "elements"),
+                           "size of one buffer between files and memory")),
+               "a buffer has room for the largest shard of a unit, and no more"),
+      acting(key("zero_optimization.offload_param.max_in_cpu",
+                 whole(kNotNegative, 0, "elements"),
+                 "parameters of a rank that stay in memory all the same"),
+             parameters_in_files,
+             &OffloadSettings::parameters_in_memory),
       harmless(
           key("zero_optimization.offload_param.pin_memory",
               flag(true),
@@ -87,54 +121,49 @@ Declarations parameter_keys() {
 
 Declarations optimizer_state_keys() {
   return {
-      planned(in_accelerate(key(kOptimizerDevice,
-                                one_of({"none", "cpu", "nvme"}, "none"),
-                                "where the optimizer's state rests"),
-                            "deepspeed_config.offload_optimizer_device"),
-              {"none"},
-              kFilesToCome,
-              optimizer_can_rest),
-      planned(in_accelerate(key("zero_optimization.offload_optimizer.nvme_path",
-                                text(),
-                                "folder for the files of the optimizer's state"),
-                            "deepspeed_config.offload_optimizer_nvme_path"),
-              {},
-              kFilesToCome,
-              optimizer_in_files),
-      planned(key("zero_optimization.offload_optimizer.buffer_count",
-                  whole(kAtLeastOne, 4),
-                  "buffers between files and the optimizer"),
-              {},
-              kFilesToCome,
-              optimizer_in_files),
+      acting(in_accelerate(key(kOptimizerDevice,
+                               one_of({"none", "cpu", "nvme"}, "none"),
+                               "where the optimizer's state rests, and gradients that are kept in "
+                               "shards; changes no number"),
+                           "deepspeed_config.offload_optimizer_device"),
+             optimizer_can_rest,
+             &OffloadSettings::optimizer),
+      acting(in_accelerate(key("zero_optimization.offload_optimizer.nvme_path",
+                               text(),
+                               "folder for the files of the optimizer's state; they have no names "
+                               "there and go with the run"),
+                           "deepspeed_config.offload_optimizer_nvme_path"),
+             optimizer_in_files,
+             &OffloadSettings::optimizer_path),
+      harmless(key("zero_optimization.offload_optimizer.buffer_count",
+                   whole(kAtLeastOne, 4),
+                   "buffers between files and the optimizer"),
+               "pipeline_read and pipeline_write say how many pieces of state are in memory, "
+               "sub_group_size how large they are"),
       harmless(key("zero_optimization.offload_optimizer.pin_memory",
                    flag(true),
                    "lock the pages of the optimizer's state for faster copies"),
                "the optimizer works where its state lies: no gradient is copied to it"),
-      planned(key("zero_optimization.offload_optimizer.pipeline_read",
-                  flag(false),
-                  "read the next piece of state while one is updated"),
-              {},
-              kFilesToCome,
-              optimizer_in_files),
-      planned(key("zero_optimization.offload_optimizer.pipeline_write",
-                  flag(false),
-                  "write the last piece of state while one is updated"),
-              {},
-              kFilesToCome,
-              optimizer_in_files),
-      planned(key("zero_optimization.offload_optimizer.fast_init",
-                  flag(false),
-                  "write the first state without reading it back"),
-              {},
-              kFilesToCome,
-              optimizer_in_files),
-      planned(key("zero_optimization.offload_optimizer.ratio",
-                  number(kShare, 1.0),
-                  "share of the optimizer's state that is offloaded"),
-              {1.0},
-              kFilesToCome,
-              optimizer_in_files),
+      acting(key("zero_optimization.offload_optimizer.pipeline_read",
+                 flag(true),
+                 "read the next piece of state while one is updated; false needs less memory"),
+             optimizer_in_files,
+             &OffloadSettings::reads_ahead),
+      acting(key("zero_optimization.offload_optimizer.pipeline_write",
+                 flag(true),
+                 "write the last piece of state while one is updated; false needs less memory"),
+             optimizer_in_files,
+             &OffloadSettings::writes_behind),
+      harmless(key("zero_optimization.offload_optimizer.fast_init",
+                   flag(false),
+                   "write the first state without reading it back"),
+               "a new file reads as zeros: nothing is read, and no moment is written, before the "
+               "first update"),
+      acting(key("zero_optimization.offload_optimizer.ratio",
+                 number(kShare, 1.0),
+                 "share of the optimizer's state that is offloaded, by whole units"),
+             optimizer_in_files,
+             &OffloadSettings::optimizer_ratio),
       refused(key("zero_optimization.offload_optimizer.super_offload",
                   flag(false),
                   "a schedule for processors that share memory with their GPU"),
@@ -181,30 +210,32 @@ Declarations older_keys() {
 
 Declarations file_keys() {
   return {
-      planned(key("aio.block_size",
-                  whole(kAtLeastOne, 1048576, "bytes"),
-                  "size of one request to a file"),
-              {},
-              kFilesToCome,
-              anything_in_files),
-      planned(key("aio.queue_depth", whole(kAtLeastOne, 8), "requests in flight at one time"),
-              {},
-              kFilesToCome,
-              anything_in_files),
-      planned(key("aio.intra_op_parallelism",
-                  whole(kAtLeastOne, 1, "threads"),
-                  "threads that share one read or write"),
-              {},
-              kFilesToCome,
-              anything_in_files),
-      planned(key("aio.single_submit", flag(false), "hand requests over one by one"),
-              {},
-              kFilesToCome,
-              anything_in_files),
-      planned(key("aio.overlap_events", flag(true), "hand over requests while others end"),
-              {},
-              kFilesToCome,
-              anything_in_files),
+      acting(key(kIo,
+                 one_of(choices_of<OffloadIo>(), "auto"),
+                 "how files are read and written; auto: what a short probe finds faster"),
+             anything_in_files,
+             &OffloadSettings::io),
+      acting(key("aio.block_size",
+                 whole(kAtLeastOne, 1048576, "bytes"),
+                 "size of one request to a file, a multiple of 4096"),
+             anything_in_files,
+             &OffloadSettings::block_bytes),
+      acting(key("aio.queue_depth",
+                 whole(kAtLeastOne, 128),
+                 "io_uring: requests in flight at one time"),
+             only_with_io("io_uring"),
+             &OffloadSettings::queue_depth),
+      acting(key("aio.intra_op_parallelism",
+                 whole(kAtLeastOne, 4, "threads"),
+                 "threads: how many read and write"),
+             only_with_io("threads"),
+             &OffloadSettings::io_threads),
+      acting(key("aio.single_submit", flag(false), "io_uring: hand requests over one by one"),
+             only_with_io("io_uring"),
+             &OffloadSettings::submits_singly),
+      acting(key("aio.overlap_events", flag(true), "io_uring: hand over requests while others end"),
+             only_with_io("io_uring"),
+             &OffloadSettings::refills),
       harmless(key("aio.use_gds", flag(false), "read from files straight into a GPU"),
                "files are read into host memory, where the state is used"),
       harmless(key("aio.thread_count",

@@ -43,11 +43,20 @@ Form elements(Json by_default) {
   return whole(kElements, std::move(by_default), "elements");
 }
 
+constexpr auto kOptimizerDevice = "zero_optimization.offload_optimizer.device";
+constexpr auto kParamDevice = "zero_optimization.offload_param.device";
+
+// The stage also says what of a single rank's state may rest on file.
+Reason only_with_ranks_or_files(const Values& values) {
+  const bool files = values.is(kOptimizerDevice, "nvme") || values.is(kParamDevice, "nvme");
+  return files ? std::nullopt : only_with_ranks(values);
+}
+
 Reason only_with_sharded_weights(const Values& values) {
   if (!values.is("zero_stage", 3)) {
     return "needs stage 3: no parameter memory is saved";
   }
-  return only_with_ranks(values);
+  return values.is(kParamDevice, "nvme") ? std::nullopt : only_with_ranks(values);
 }
 
 // Something of stages 1 and 2. `at_0`, `at_3`: why not there.
@@ -91,7 +100,7 @@ Declarations stage_keys() {
                     .help =
                         "what ranks keep in shards: 1 optimizer state, 2 gradients too, 3 "
                         "weights too"};
-  stage = acting(std::move(stage), only_with_ranks, &ZeroSettings::stage);
+  stage = acting(std::move(stage), only_with_ranks_or_files, &ZeroSettings::stage);
   stage.commands = kRunFamily;
   return {std::move(stage)};
 }

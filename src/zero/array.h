@@ -8,7 +8,7 @@
 #include "memory/flat_buffer.h"
 #include "offload/swap_space.h"
 
-namespace zeroth::offload {
+namespace zeroth::zero {
 
 // Where state rests between its uses. The memory of a processor's device is the host's.
 enum class Place { kMemory, kFile };
@@ -28,7 +28,7 @@ class Array {
         memory::Purpose purpose,
         const std::shared_ptr<memory::Tally>& tally);
   // On file.
-  Array(std::int64_t count, std::int64_t width, std::shared_ptr<SwapSpace> space);
+  Array(std::int64_t count, std::int64_t width, std::shared_ptr<offload::SwapSpace> space);
 
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
@@ -47,7 +47,7 @@ class Array {
   }
 
   // On file alone. `begin` is a multiple of kPieceElements; whole pages move, so `memory` is
-  // page-aligned and has room for aligned_up(count * width) bytes.
+  // page-aligned and has room for offload::aligned_up(count * width) bytes.
   [[nodiscard]] InFlight start_reading(std::int64_t begin,
                                        std::int64_t count,
                                        std::byte* memory) const;
@@ -63,8 +63,8 @@ class Array {
   std::int64_t count_ = 0;
   std::int64_t width_ = 0;
   memory::FlatBuffer memory_;
-  std::shared_ptr<SwapSpace> space_;
+  std::shared_ptr<offload::SwapSpace> space_;
   std::int64_t offset_ = 0;
 };
 
-}  // namespace zeroth::offload
+}  // namespace zeroth::zero

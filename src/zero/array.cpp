@@ -1,11 +1,14 @@
-#include "offload/array.h"
+#include "zero/array.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-namespace zeroth::offload {
+namespace zeroth::zero {
 namespace {
+
+using offload::aligned_up;
+using offload::kAlignment;
 
 constexpr std::int64_t kCopyBytes = std::int64_t{4} << 20;  // of one trip of a copy
 
@@ -48,7 +51,7 @@ Array::Array(std::int64_t count,
     : count_(count), width_(width), memory_(count * width, purpose, tally) {
 }
 
-Array::Array(std::int64_t count, std::int64_t width, std::shared_ptr<SwapSpace> space)
+Array::Array(std::int64_t count, std::int64_t width, std::shared_ptr<offload::SwapSpace> space)
     : count_(count), width_(width), space_(std::move(space)), offset_(space_->take(count * width)) {
 }
 
@@ -99,4 +102,4 @@ void Array::copy_in(std::int64_t begin, std::span<const std::byte> values) const
   });
 }
 
-}  // namespace zeroth::offload
+}  // namespace zeroth::zero
