@@ -51,4 +51,10 @@ class Bytes {
   return Bytes(whole.count() / parts + (whole.count() % parts > 0 ? 1 : 0));
 }
 
+// Rounded up to whole pages, as files and memory exchange them.
+[[nodiscard]] constexpr Bytes in_pages(Bytes bytes) noexcept {
+  constexpr std::int64_t kPage = 4096;
+  return share_of(bytes, kPage) * kPage;
+}
+
 }  // namespace zeroth::plan

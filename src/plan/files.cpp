@@ -53,7 +53,8 @@ std::int64_t numbers_of_a_piece(const PlanInput& input, const InFiles& files) {
 Bytes piece_buffers(const PlanInput& input, const ModelSize& model, const InFiles& files) {
   const std::int64_t slots =
       1 + (input.streaming.reads_ahead ? 1 : 0) + (input.streaming.writes_behind ? 1 : 0);
-  return Bytes(kWide) * largest_piece(input, model) * numbers_of_a_piece(input, files) * slots;
+  return in_pages(Bytes(kWide) * largest_piece(input, model)) * numbers_of_a_piece(input, files) *
+         slots;
 }
 
 // Of several ranks: a unit's sums and what they are added to, and one that is written.
@@ -61,7 +62,7 @@ Bytes sums_on_their_way(const PlanInput& input, const ModelSize& model, const In
   if (input.ranks == 1 || files.gradients == 0) {
     return Bytes();
   }
-  return Bytes(kWide) * (model.largest_padded / input.ranks) * (2 + num_lenders(model));
+  return in_pages(Bytes(kWide) * (model.largest_padded / input.ranks)) * (2 + num_lenders(model));
 }
 
 // Of several ranks: shards that are brought to the others. One alone reads to where it computes.
@@ -72,7 +73,7 @@ Bytes shards_on_their_way(const PlanInput& input, const ModelSize& model, const 
   const std::int64_t ahead = shard::prefetch_depth(input.prefetch, padded_numels(model));
   const std::int64_t used = 1 + ahead + num_lenders(model);
   const std::int64_t buffers = std::min(input.streaming.parameter_buffers.value_or(used), used);
-  return Bytes(input.compute_bytes) * (model.largest_padded / input.ranks) * buffers;
+  return in_pages(Bytes(input.compute_bytes) * (model.largest_padded / input.ranks)) * buffers;
 }
 
 }  // namespace

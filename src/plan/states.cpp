@@ -68,7 +68,8 @@ Bytes gather_window(const PlanInput& input, const ModelSize& model) {
     kept += stays && input.ranks > 1 ? unit.padded : 0;
     largest = std::max(largest, stays ? 0 : unit.padded);
   }
-  const Bytes slot = Bytes(input.compute_bytes) * (away ? model.largest_unit : largest);
+  const Bytes unit = Bytes(input.compute_bytes) * (away ? model.largest_unit : largest);
+  const Bytes slot = input.offload.parameters == Place::kFiles ? in_pages(unit) : unit;
   const Bytes window = slot * num_gather_slots(input, model) + Bytes(input.compute_bytes) * kept;
   // Ranks of a host look at one copy; a device with memory of its own has one to itself.
   return input.own_memory ? window : share_of(window, input.ranks_on_host());
@@ -81,7 +82,8 @@ Bytes gradient_slots(const PlanInput& input, const ModelSize& model) {
                             (input.ranks > 1 && input.communication_bytes != input.gradient_bytes);
   const std::int64_t slots = (input.overlap ? 2 : 1) + num_lenders(model);
   const std::int64_t width = passes_through ? input.gradient_bytes : input.communication_bytes;
-  return travel_apart ? Bytes(width) * model.largest_padded * slots : Bytes();
+  const Bytes unit = Bytes(width) * model.largest_padded;
+  return travel_apart ? (passes_through ? in_pages(unit) : unit) * slots : Bytes();
 }
 
 Bytes row_buffers(const PlanInput& input) {

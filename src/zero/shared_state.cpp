@@ -112,9 +112,10 @@ offload::Traffic SharedState::traffic() const noexcept {
 
 // The unit in use, those ahead of it, and those that others borrow from meanwhile.
 SlotPool SharedState::gather_slots(const UnitSizes& sizes) const {
-  const std::int64_t width = static_cast<std::int64_t>(c10::elementSize(options_.dtype));
-  const std::int64_t bytes =
-      offload::aligned_up(largest_passing(options_, sizes.padded_numels) * width);
+  const std::int64_t numbers = largest_passing(options_, sizes.padded_numels) *
+                               static_cast<std::int64_t>(c10::elementSize(options_.dtype));
+  const bool read_into = parameter_space_ != nullptr;  // whole pages come from files
+  const std::int64_t bytes = read_into ? offload::aligned_up(numbers) : numbers;
   const std::int64_t num_slots = 1 + prefetch_depth_ + sizes.num_lenders;
   std::vector<CountedBuffer> slots;
   for (std::int64_t slot = 0; bytes > 0 && slot < num_slots; ++slot) {
@@ -132,7 +133,8 @@ SlotPool SharedState::gather_slots(const UnitSizes& sizes) const {
 SlotPool SharedState::gradient_slots(const UnitSizes& sizes) const {
   const comm::NumberType type =
       gradients_pass_through() ? options_.grad_accum : options_.communication;
-  const std::int64_t bytes = offload::aligned_up(largest_of(sizes.padded_numels) * width_of(type));
+  const std::int64_t numbers = largest_of(sizes.padded_numels) * width_of(type);
+  const std::int64_t bytes = gradients_pass_through() ? offload::aligned_up(numbers) : numbers;
   const std::int64_t num_slots = (options_.overlap ? 2 : 1) + sizes.num_lenders;
   std::vector<CountedBuffer> slots;
   for (std::int64_t slot = 0; bytes > 0 && slot < num_slots; ++slot) {

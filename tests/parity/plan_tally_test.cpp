@@ -2,6 +2,7 @@
 
 #include "formats/model_config.h"
 #include "parity/runs.h"
+#include "plan/files.h"
 #include "plan/needs.h"
 #include "plan/states.h"
 #include "plan/traffic.h"
@@ -24,14 +25,27 @@ struct Setting {
   bool lora;
   at::ScalarType dtype;
   bool recompute;
+  int ranks = 2;
+  bool state_on_file = false;
+  bool weights_on_file = false;
 };
 
+Case case_of(const Setting& setting) {
+  Case test{.stage = setting.stage,
+            .ranks = setting.ranks,
+            .lora = setting.lora,
+            .dtype = setting.dtype,
+            .recompute = setting.recompute};
+  zero::Resting& resting = test.tuning.resting;
+  resting.optimizer_folder = resting.parameter_folder = std::filesystem::temp_directory_path();
+  resting.optimizer = setting.state_on_file ? zero::Place::kFile : zero::Place::kMemory;
+  resting.parameters = setting.weights_on_file ? zero::Place::kFile : zero::Place::kMemory;
+  resting.io_kind = offload::IoKind::kThreads;
+  return test;
+}
+
 std::string name_of_setting(const Setting& setting) {
-  return name_of({.stage = setting.stage,
-                  .ranks = 2,
-                  .lora = setting.lora,
-                  .dtype = setting.dtype,
-                  .recompute = setting.recompute});
+  return name_of(case_of(setting));
 }
 
 plan::PlanInput plan_of(const Setting& setting) {
@@ -44,7 +58,10 @@ plan::PlanInput plan_of(const Setting& setting) {
   input.compute_bytes = setting.dtype == at::kFloat ? 4 : 2;
   input.stage = setting.stage;
   input.gradient_checkpointing = setting.recompute;
-  input.ranks = input.ranks_per_node = 2;
+  input.ranks = input.ranks_per_node = setting.ranks;
+  input.offload = {
+      .optimizer = setting.state_on_file ? plan::Place::kFiles : plan::Place::kDevice,
+      .parameters = setting.weights_on_file ? plan::Place::kFiles : plan::Place::kDevice};
   input.micro_batch_rows = kRows;
   input.accumulation = 2;
   input.row_tokens = kTokens;
@@ -62,11 +79,12 @@ struct Counted {
   std::int64_t peak = 0;
   std::int64_t gathered_bytes = 0;  // by the last update
   std::int64_t reduced_bytes = 0;
+  offload::Traffic files;  // in the last update
 };
 
 Counted train(const Setting& setting) {
   Counted counted;
-  on_threads(2, [&](std::shared_ptr<comm::Communicator> comm) {
+  on_threads(setting.ranks, [&](std::shared_ptr<comm::Communicator> comm) {
     const bool first = comm->rank() == 0;
     comm = comm::make_watched_communicator(
         comm, {.started = [&counted, first](comm::Communicator&, const comm::Traffic& traffic) {
@@ -76,21 +94,20 @@ Counted train(const Setting& setting) {
             counted.gathered_bytes += traffic.bytes;
           }
         }});
-    const Trainee trainee = trainee_of({.stage = setting.stage,
-                                        .ranks = 2,
-                                        .lora = setting.lora,
-                                        .dtype = setting.dtype,
-                                        .recompute = setting.recompute},
-                                       comm);
+    const Trainee trainee = trainee_of(case_of(setting), comm);
+    offload::Traffic before;
     for (int update = 0; update < 2; ++update) {
       if (first) {
         counted.gathered_bytes = counted.reduced_bytes = 0;
+        before = trainee.engine->offload_traffic();
       }
       (void)train_window(*trainee.engine, {rows(), rows()});
     }
     if (first) {
       counted.at_peak = trainee.engine->tally().at_peak();
       counted.peak = trainee.engine->tally().peak_bytes();
+      const offload::Traffic after = trainee.engine->offload_traffic();
+      counted.files = {.read = after.read - before.read, .written = after.written - before.written};
     }
   });
   return counted;
@@ -111,6 +128,29 @@ std::vector<Setting> settings() {
   }
   return all;
 }
+
+// Stages that say something of files, alone and between two ranks.
+std::vector<Setting> settings_on_file() {
+  std::vector<Setting> all;
+  for (const int ranks : {1, 2}) {
+    for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+      for (const int stage : {1, 2, 3}) {
+        all.push_back({stage, false, dtype, false, ranks, true, false});
+        if (stage == 3) {
+          all.push_back({stage, false, dtype, false, ranks, false, true});
+          all.push_back({stage, false, dtype, true, ranks, true, true});
+          all.push_back({stage, true, dtype, false, ranks, true, true});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(OnFile,
+                         PlanAndTally,
+                         testing::ValuesIn(settings_on_file()),
+                         [](const auto& test) { return name_of_setting(test.param); });
 
 INSTANTIATE_TEST_SUITE_P(All, PlanAndTally, testing::ValuesIn(settings()), [](const auto& test) {
   return name_of_setting(test.param);
@@ -143,6 +183,18 @@ TEST_P(PlanAndTally, AgreeInTraffic) {
   if (GetParam().stage > 0) {
     EXPECT_EQ(counted.reduced_bytes / 2, planned.gradients.count());
   }
+}
+
+// Whole pages move: a few more than the plan's numbers, of each array of each unit.
+TEST_P(PlanAndTally, AgreeInWhatGoesToFiles) {
+  const plan::PlanInput input = plan_of(GetParam());
+  const plan::FileTraffic planned = plan::file_traffic(input, plan::size_of(input));
+  const Counted counted = train(GetParam());
+  const std::int64_t pages = input.offload.uses_files() ? 6 * 12 * offload::kAlignment : 0;
+  EXPECT_GE(counted.files.read, planned.read.count());
+  EXPECT_LE(counted.files.read, planned.read.count() + pages);
+  EXPECT_GE(counted.files.written, planned.written.count());
+  EXPECT_LE(counted.files.written, planned.written.count() + pages);
 }
 
 }  // namespace
