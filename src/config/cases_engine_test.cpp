@@ -111,13 +111,16 @@ TEST_F(Case, Offload_WhatHasNoEffectSaysWhy) {
 }
 
 TEST_F(Case, Offload_FilesNeedAFolder) {
-  for (const char* block : {"offload_optimizer", "offload_param"}) {
-    const Verdict verdict = check_json(
-        at_stage(3, "\"" + std::string(block) + "\": {\"device\": \"nvme\"}"), kTwoRanks);
-    EXPECT_FALSE(verdict.accepted());
-    EXPECT_TRUE(verdict.says("zero_optimization." + std::string(block) + ".nvme_path"))
-        << verdict.messages();
-  }
+  const Verdict state =
+      check_json(at_stage(3, R"("offload_optimizer": {"device": "nvme"})"), kTwoRanks);
+  EXPECT_FALSE(state.accepted());
+  EXPECT_TRUE(state.says("needs zero_optimization.offload_optimizer.nvme_path"))
+      << state.messages();
+  const Verdict weights =
+      check_json(at_stage(3, R"("offload_param": {"device": "nvme"})"), kTwoRanks);
+  EXPECT_FALSE(weights.accepted());
+  EXPECT_TRUE(weights.says("needs zero_optimization.offload_param.nvme_path"))
+      << weights.messages();
 }
 
 TEST_F(Case, Offload_BlocksAreWholePages) {

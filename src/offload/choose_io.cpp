@@ -79,6 +79,14 @@ ChosenIo as_asked(IoKind kind, const IoOptions& options, const std::filesystem::
   return chosen(std::move(io), {}, folder);
 }
 
+// A small part of what is left on the disk, which others need as well.
+std::int64_t room_to_try(const std::filesystem::path& folder) {
+  constexpr std::int64_t kShares = 8;
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(folder, error);
+  return error ? kAlignment : static_cast<std::int64_t>(space.available) / kShares;
+}
+
 }  // namespace
 
 DiskSpeed measure(FileIo& io, const std::filesystem::path& folder, std::int64_t bytes) {
@@ -110,6 +118,7 @@ ChosenIo choose_io(const std::filesystem::path& folder,
   if (asked) {
     return as_asked(*asked, options, folder);
   }
+  bytes = std::min(bytes, room_to_try(folder));
   auto threads = make_thread_io(options);
   const DiskSpeed of_threads = measure(*threads, folder, bytes);
   auto uring = make_uring_io(options);

@@ -22,8 +22,9 @@ struct ChosenIo {
   std::string text;  // "io_uring, 32 requests deep (1.9 GB/s read, 2.3 GB/s write), past the cache"
 };
 
-// Writes and reads `bytes` in `folder` with each kind and takes the one that needed less time; the
-// asked one without a look at the other. kDisk if the folder or the asked kind cannot be used.
+// Writes and reads `bytes`, or less where the disk is nearly full, in `folder` with each kind and
+// takes the one that needed less time; the asked one without a look at the other. kDisk if the
+// folder or the asked kind cannot be used.
 [[nodiscard]] ChosenIo choose_io(const std::filesystem::path& folder,
                                  const IoOptions& options,
                                  std::optional<IoKind> asked,

@@ -24,6 +24,16 @@ constexpr auto kAdamMode = "optimizer.params.adam_w_mode";
 constexpr std::string_view kOptimizerBlock = "optimizer.";
 constexpr std::string_view kScheduleBlock = "scheduler.";
 
+// Where state rests is a proposal's own business.
+constexpr std::array kPlaces{"zero_optimization.offload_optimizer.device",
+                             "zero_optimization.offload_optimizer.nvme_path",
+                             "zero_optimization.offload_param.device",
+                             "zero_optimization.offload_param.nvme_path"};
+
+bool says_a_place(const std::string& key) {
+  return std::find(kPlaces.begin(), kPlaces.end(), key) != kPlaces.end();
+}
+
 bool is_decided(const std::string& key) {
   constexpr std::array kDecided{"train_batch_size",
                                 "per_device_train_batch_size",
@@ -33,12 +43,8 @@ bool is_decided(const std::string& key) {
                                 "bf16",
                                 "fp16",
                                 "max_grad_norm",
-                                "reduce_bucket_size",
-                                "zero_optimization.offload_optimizer.device",
-                                "zero_optimization.offload_optimizer.nvme_path",
-                                "zero_optimization.offload_param.device",
-                                "zero_optimization.offload_param.nvme_path"};
-  return std::find(kDecided.begin(), kDecided.end(), key) != kDecided.end();
+                                "reduce_bucket_size"};
+  return says_a_place(key) || std::find(kDecided.begin(), kDecided.end(), key) != kDecided.end();
 }
 
 // Named by the command itself, used up (the values of files are settings of their own), or said by
@@ -205,6 +211,10 @@ std::vector<std::string> left_out_of(const RunConfig& config) {
       lines.push_back(fmt::format("{} (a secret)", setting.key));
     } else if (setting.given && setting.key == kAdamMode && setting.value == true) {
       lines.push_back(fmt::format("{} true (optimizer.type AdamW says it)", kAdamMode));
+    } else if (setting.given && says_a_place(setting.key)) {
+      lines.push_back(fmt::format("{} {} (this plan decides what is offloaded)",
+                                  setting.key,
+                                  config::shown(setting.value)));
     }
   }
   return lines;

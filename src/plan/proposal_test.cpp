@@ -327,6 +327,41 @@ TEST(ProposalFile, NamesWhatItsOwnStageLeavesWithoutEffect) {
       << trip.file.text;
 }
 
+// Where nothing fits into memory, the least offload does: state first, weights where they must.
+TEST(Proposal, OffloadsToFilesWhereMemoryIsTooSmall) {
+  PlanInput alone = input();
+  alone.ranks = alone.ranks_per_node = 1;
+  alone.lora.reset();
+  const auto with = [&](std::int64_t gib) {
+    return least_that_fits(
+        make_plan(alone, {.device = Bytes(gib * kGi), .host = std::nullopt, .disk = {}}));
+  };
+  EXPECT_EQ(with(2000)->offload, Offload{});
+  std::int64_t fewest = 2000;
+  for (std::int64_t gib = 2000; gib > 0 && with(gib); gib -= 5) {
+    EXPECT_LE(with(gib)->needed, Bytes(gib * kGi));
+    fewest = gib;
+  }
+  EXPECT_EQ(with(fewest)->offload,
+            (Offload{.optimizer = Place::kFiles, .parameters = Place::kFiles}));
+  EXPECT_EQ(with(fewest)->stage, 3);
+  EXPECT_LT(fewest, 60);  // where 8 billion parameters in 16 bits alone take 16 GB
+}
+
+TEST(ProposalFile, WritesWhatItOffloads) {
+  const RoundTrip trip = kept({"--finetuning_type=full",
+                               "--bf16",
+                               "--cutoff_len=512",
+                               "--zero_optimization.offload_param.device=nvme",
+                               "--zero_optimization.offload_param.nvme_path=/scratch",
+                               "--zero_stage=3"},
+                              25);
+  EXPECT_TRUE(trip.proposal.offload.uses_files());
+  EXPECT_EQ(trip.value("zero_optimization.offload_optimizer.device"), "nvme");
+  EXPECT_EQ(trip.value("zero_optimization.offload_optimizer.nvme_path"), "/scratch");
+  EXPECT_EQ(trip.value("zero_stage"), trip.proposal.stage);
+}
+
 TEST(ProposalFile, NamesWhatIsPlannedAndWritesNoSecret) {
   const Plan plan = plan_with(80);
   config::RunConfig config;

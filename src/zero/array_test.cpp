@@ -49,7 +49,8 @@ TEST_P(ArrayPlaces, StartAtZero) {
 
 TEST_P(ArrayPlaces, CopiesOfAnyRangeLeaveTheRest) {
   const Array array = make();
-  array.copy_in(0, std::as_bytes(std::span(numbers(kCount, 1))));
+  const std::vector<float> all = numbers(kCount, 1);
+  array.copy_in(0, std::as_bytes(std::span(all)));
   const std::vector<float> part = numbers(2'000'003, -3e6F);
   array.copy_in(999, std::as_bytes(std::span(part)));
   EXPECT_EQ(read(array, 999, 2'000'003), part);
@@ -72,7 +73,8 @@ TEST(Array, PiecesMoveInPages) {
   const Array second(kCount, 4, where);
   const auto tally = std::make_shared<memory::Tally>();
   const memory::FlatBuffer room(kPieceElements * 4, memory::Purpose::kBuffers, tally);
-  second.copy_in(0, std::as_bytes(std::span(numbers(kCount, 0))));
+  const std::vector<float> all = numbers(kCount, 0);
+  second.copy_in(0, std::as_bytes(std::span(all)));
   first.start_writing(kPieceElements, kPieceElements, room.data()).wait();
   second.start_reading(3 * kPieceElements, kPieceElements, room.data()).wait();
   EXPECT_EQ(room.as<float>()[1], 3.0F * kPieceElements + 1);

@@ -122,7 +122,7 @@ Declarations model_keys() {
        .default_value = false,
        .may_be_auto = true,
        .section = kModelSection,
-       .commands = kRunFamily,
+       .commands = kRunFamily | bit(Command::kInitModel),
        .help = "compute in bfloat16 with fp32 master weights and sums; otherwise fp32, whatever "
                "the stored type",
        .field = switch_of(Precision::kBf16)},
@@ -132,7 +132,7 @@ Declarations model_keys() {
        .default_value = false,
        .may_be_auto = true,
        .section = kModelSection,
-       .commands = kRunFamily,
+       .commands = kRunFamily | bit(Command::kInitModel),
        .help = "compute in float16 with fp32 master weights, and scale the loss so that gradients "
                "do not vanish",
        .field = switch_of(Precision::kFp16)},
