@@ -82,12 +82,21 @@ class ValuesInFlight {
   BufferPtr all_;
 };
 
+// A rank among those of its host.
+struct HostPlace {
+  std::int64_t rank = 0;
+  std::int64_t size = 1;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
 
   [[nodiscard]] virtual std::int64_t rank() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t size() const noexcept = 0;
+
+  // The ranks that look at one buffer of allocate_shared().
+  [[nodiscard]] virtual HostPlace on_host() const noexcept { return {rank(), size()}; }
 
   // Collective. Each rank gets a zeroed buffer of `bytes` of its own that its peers' reductions
   // read in place.

@@ -64,7 +64,7 @@ std::uint64_t available_in(int file) {
       ErrorKind::kMemory,
       fmt::format("not enough shared memory: {} bytes are needed, {} are available in /dev/shm "
                   "({})\n  Enlarge it (mount -o remount,size=...; in a container --shm-size), or "
-                  "use fewer ranks or a smaller reduce_bucket_size.",
+                  "use fewer ranks, a smaller reduce_bucket_size, or share_frozen false.",
                   bytes,
                   available_in(file),
                   reason));

@@ -51,6 +51,8 @@ class WatchedCommunicator : public Communicator {
 
   [[nodiscard]] std::int64_t size() const noexcept override { return inner_->size(); }
 
+  [[nodiscard]] HostPlace on_host() const noexcept override { return inner_->on_host(); }
+
   [[nodiscard]] BufferPtr allocate(std::int64_t bytes) override {
     tell({"allocate", "", bytes});
     return inner_->allocate(bytes);

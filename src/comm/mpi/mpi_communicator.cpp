@@ -31,6 +31,10 @@ class MpiCommunicator : public Communicator {
 
   [[nodiscard]] std::int64_t size() const noexcept override { return session_->size(); }
 
+  [[nodiscard]] HostPlace on_host() const noexcept override {
+    return {host_->rank(), host_->size()};
+  }
+
   [[nodiscard]] BufferPtr allocate(std::int64_t bytes) override {
     agree({"allocate", "", fmt::format("{} bytes", bytes)});
     return host_->allocate(bytes);
