@@ -76,7 +76,7 @@ std::string WorkerStatus::activity() const {
   return {activity_, ::strnlen(activity_, kActivityBytes - 1)};
 }
 
-bool WorkerStatus::set_failure(const std::string& message) noexcept {
+bool WorkerStatus::set_failure(std::string_view message) const noexcept {
   std::size_t done = 0;
   while (done < message.size()) {
     const ssize_t written = ::pwrite(descriptor_,

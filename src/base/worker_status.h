@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 // What a worker leaves for the front that started it: what it is busy with, and why it failed. It
 // lies in a file that exists in memory only and outlives the worker, however that ends.
@@ -23,8 +24,8 @@ class WorkerStatus {
   void set_activity(const std::string& activity) noexcept;
   [[nodiscard]] std::string activity() const;  // empty: none yet
 
-  // False if the words could not be kept.
-  [[nodiscard]] bool set_failure(const std::string& message) noexcept;
+  // False if the words could not be kept. A signal handler may call it.
+  [[nodiscard]] bool set_failure(std::string_view message) const noexcept;
   [[nodiscard]] std::string failure() const;  // empty: the worker did not say
 
  private:

@@ -16,6 +16,7 @@
 #include "engine/processors.h"
 #include "memory/tensor_error.h"
 #include "worker/commands.h"
+#include "worker/lost_file.h"
 #include "worker/ranks.h"
 #include "worker/signals.h"
 #include <fmt/format.h>
@@ -135,6 +136,7 @@ int main(int argc, char** argv) {
     status.emplace(zeroth::WorkerStatus::open(descriptors.status));
     const RunConfig config = read_config(descriptors.config);
     zeroth::worker::answer_signals(config.command, config.launch.rank == 0);
+    zeroth::worker::answer_lost_files(*status);
     run(config, status);
     return 0;
   } catch (const Error& error) {
