@@ -40,6 +40,7 @@ struct ModelSettings {
   std::string model_name_or_path;
   std::string model_config;          // init-model: a config.json
   std::string adapter_name_or_path;  // empty: none
+  bool share_frozen = true;          // one copy of frozen weights for all ranks of a host
   Precision precision = Precision::kFp32;
   arithmetic::LossScaleOptions loss_scale;  // fp16
   bool check_grad_overflow = true;          // bf16; false: such an update is applied all the same

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "engine/parameter_owners.h"
 #include "optim/norm.h"
+#include "zero/frozen_weights.h"
 #include <fmt/format.h>
 
 namespace zeroth::engine {
@@ -78,6 +79,7 @@ Engine::Engine(models::UnitList& units,
   ZEROTH_CHECK(!units.empty(), "a model without units");
   refuse_shared_parameters(units);
   refuse_norms_of_files(*optimizer_, options.tuning.resting);
+  zero::hold_frozen(units, {.dtype = options.dtype, .share = options.share_frozen}, *comm, tally_);
   const auto borrowed_from = lenders_of(units);
   shared_ = std::make_shared<zero::SharedState>(
       comm,

@@ -26,6 +26,7 @@ struct EngineOptions {
   double max_grad_norm = 1.0;           // 0: no clipping
   arithmetic::Schedule schedule;
   std::uint64_t seed = 42;             // of dropout
+  bool share_frozen = true;            // weights that do not train: one copy for a host's ranks
   bool recompute_activations = false;  // units keep their input alone for backward
   UnusedParameters unused = UnusedParameters::kRefusedAtFirst;
   // Units that were not written here: what their graphs reach is looked at before it is derived.

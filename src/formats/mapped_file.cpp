@@ -1,6 +1,7 @@
 #include "formats/mapped_file.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -85,6 +86,17 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 void MappedFile::unmap() noexcept {
   if (!bytes_.empty()) {
     ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
+}
+
+// Whole pages alone: what lies before and behind may be in use.
+void drop_pages(std::span<const std::byte> bytes) noexcept {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  const std::uintptr_t last = (begin + bytes.size()) / page * page;
+  if (first < last) {
+    ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
   }
 }
 

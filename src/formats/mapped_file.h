@@ -27,4 +27,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+// For bytes of a MappedFile that have been read: their pages no longer count as this process's.
+// Read once more, they come again.
+void drop_pages(std::span<const std::byte> bytes) noexcept;
+
 }  // namespace zeroth::formats

@@ -72,6 +72,21 @@ TEST(Safetensors, ALargerElementComesFirstThenTheName) {
   EXPECT_EQ(static_cast<unsigned char>(content[0]) % 8, 0);  // the buffer is aligned to 8 bytes
 }
 
+// A run that saves over the model that it reads keeps what it reads.
+TEST(Safetensors, AFileThatIsWrittenOverStaysAsItWasForItsReaders) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "x.safetensors";
+  const std::vector<float> before(5000, 1);
+  const std::vector<float> after(10, 2);
+  write_safetensors(
+      path, {{"a", DType::kF32, {5000}, ready(std::as_bytes(std::span(before)))}}, {});
+  const SafetensorsFile file(path);
+  write_safetensors(path, {{"a", DType::kF32, {10}, ready(std::as_bytes(std::span(after)))}}, {});
+  const std::span<const std::byte> bytes = file.at("a").bytes;
+  EXPECT_EQ(std::memcmp(bytes.data(), before.data(), bytes.size()), 0);
+  EXPECT_EQ(SafetensorsFile(path).at("a").bytes.size(), 40U);
+}
+
 TEST(Safetensors, RewritesRealFilesByteForByte) {
   if (!testing::has_shared_data()) {
     GTEST_SKIP() << "needs ../shared/data";

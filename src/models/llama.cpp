@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "formats/mapped_file.h"
 #include "models/llama_units.h"
 
 #include <ATen/ops/empty.h>
@@ -18,7 +19,7 @@ namespace {
 using formats::DType;
 using shapes::ParameterShape;
 
-// Gives a base parameter its first value, in the type asked for, or a way to read it.
+// Gives a base parameter its first value: in the type asked for, or as it is stored.
 using WeightSource = std::function<void(Parameter&, const ParameterShape&, at::ScalarType)>;
 
 at::ScalarType scalar_type(DType dtype) {
@@ -38,20 +39,15 @@ at::ScalarType scalar_type(DType dtype) {
   return at::kFloat;
 }
 
-at::Tensor copy_of(const formats::TensorView& view, at::ScalarType dtype) {
-  // from_blob takes a pointer to non-const data; the copy below only reads.
+// The tensor where the file is mapped, by `owner`. from_blob takes a pointer to non-const data; the
+// pages cannot be written all the same.
+at::Tensor borrowed(const formats::TensorView& view, std::shared_ptr<const void> owner = nullptr) {
   auto* data = const_cast<std::byte*>(view.bytes.data());
-  return at::from_blob(data, view.shape, at::TensorOptions(scalar_type(view.dtype)))
-      .to(dtype, /*non_blocking=*/false, /*copy=*/true);
-}
-
-void read_part(const formats::TensorView& view, std::int64_t begin, std::span<float> values) {
-  const at::ScalarType type = scalar_type(view.dtype);
-  const auto count = static_cast<std::int64_t>(values.size());
-  auto* data = const_cast<std::byte*>(view.bytes.data()) +
-               begin * static_cast<std::int64_t>(c10::elementSize(type));
-  at::from_blob(values.data(), {count}, at::TensorOptions(at::kFloat))
-      .copy_(at::from_blob(data, {count}, at::TensorOptions(type)));
+  return at::from_blob(
+      data,
+      view.shape,
+      [owner = std::move(owner), bytes = view.bytes](void*) { formats::drop_pages(bytes); },
+      at::TensorOptions(scalar_type(view.dtype)));
 }
 
 // One number per name, the same on every machine (FNV-1a).
@@ -211,17 +207,10 @@ Model load_llama(const formats::ModelConfig& config,
                  const ModelOptions& options) {
   return Builder(config,
                  options,
-                 [&](Parameter& parameter, const ParameterShape& shape, at::ScalarType dtype) {
+                 [&](Parameter& parameter, const ParameterShape& shape, at::ScalarType /*dtype*/) {
                    const formats::TensorView& view = weights->at(shape.name);
-                   if (!parameter.trainable) {
-                     parameter.value = copy_of(view, dtype);
-                     return;
-                   }
-                   // The engine reads what it keeps, and no more.
                    parameter.shape = view.shape;
-                   parameter.read = [weights, &view](std::int64_t begin, std::span<float> values) {
-                     read_part(view, begin, values);
-                   };
+                   parameter.stored = borrowed(view, weights);
                  })
       .build();
 }
@@ -241,7 +230,9 @@ void load_adapter(Model& model, const formats::SafetensorsFile& file) {
     for (Parameter& parameter : unit->parameters()) {
       const std::string name = "base_model.model." + parameter.name;
       if (parameter.name.find(".lora_") != std::string::npos) {
-        parameter.value = copy_of(file.at(name), parameter.value.scalar_type());
+        parameter.value =
+            borrowed(file.at(name))
+                .to(parameter.value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
       }
     }
   }

@@ -14,7 +14,7 @@
 namespace zeroth::models {
 
 struct ModelOptions {
-  at::ScalarType dtype = at::kFloat;         // in which weights are held and computed with
+  at::ScalarType dtype = at::kFloat;         // in which new weights are held that do not train
   std::optional<shapes::LoraSettings> lora;  // adapters; the base is then frozen
   bool trainable = true;                     // false: nothing is trained (evaluation, generation)
   std::uint64_t seed = 42;                   // of new weights (LoRA's A, random models)
@@ -33,9 +33,9 @@ struct Model {
   [[nodiscard]] std::int64_t num_trainable() const;
 };
 
-// Units whose base weights are read from `weights` (checked by shapes::check_weights): frozen ones
-// now, those that train when an engine takes them, range by range, or by Parameter::materialize().
-// LoRA's A is uniform in +-1/sqrt(in), B zero, as PEFT starts them.
+// Units whose base weights stay in the files of `weights` (checked by shapes::check_weights) until
+// an engine takes them, or Parameter::materialize() does. LoRA's A is uniform in +-1/sqrt(in), B
+// zero, as PEFT starts them.
 [[nodiscard]] Model load_llama(const formats::ModelConfig& config,
                                const std::shared_ptr<const formats::ModelWeights>& weights,
                                const ModelOptions& options);

@@ -1,10 +1,9 @@
 #include "models/unit.h"
 
-#include <algorithm>
 #include <functional>
 #include <numeric>
 
-#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 namespace zeroth::models {
 
@@ -25,24 +24,17 @@ ParameterCounts count_parameters(const UnitList& units) {
 }
 
 void Parameter::read_values(std::int64_t begin, std::span<float> values) const {
-  if (!value.defined()) {
-    read(begin, values);
-    return;
-  }
+  const at::Tensor source = value.defined() ? value.detach() : stored;
   const auto count = static_cast<std::int64_t>(values.size());
-  const at::Tensor wide =
-      value.detach().reshape({-1}).narrow(0, begin, count).to(at::kFloat).contiguous();
-  std::copy_n(wide.data_ptr<float>(), count, values.begin());
+  at::from_blob(values.data(), {count}, at::TensorOptions(at::kFloat))
+      .copy_(source.reshape({-1}).narrow(0, begin, count));
 }
 
-void Parameter::materialize() {
-  if (value.defined()) {
-    return;
+void Parameter::materialize(at::ScalarType dtype) {
+  if (!value.defined()) {
+    value = stored.to(dtype, /*non_blocking=*/false, /*copy=*/true);
+    stored.reset();
   }
-  const at::Tensor whole = at::empty(shape, at::kFloat);
-  read(0, {whole.data_ptr<float>(), static_cast<std::size_t>(whole.numel())});
-  value = whole;
-  read = nullptr;
 }
 
 }  // namespace zeroth::models

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,19 +42,18 @@ struct ForwardContext {
 };
 
 struct Parameter {
-  // Copies the elements from `begin` on, as fp32.
-  using Read = std::function<void(std::int64_t begin, std::span<float> values)>;
-
   std::string name;  // as in the model's files
   // What forward reads; the engine points it at its own storage. Undefined until then where the
-  // first value lies elsewhere.
+  // first value is `stored`.
   at::Tensor value{};
   bool trainable = false;
   bool decays = true;      // weight decay applies (not to norms and biases)
   double rate_factor = 1;  // of its parameter group, times the schedule's learning rate
   std::optional<double> weight_decay{};  // of its parameter group, in place of the optimizer's
 
-  Read read{};  // the first value, where `value` is undefined
+  // The first value as it lies in a model's file, which it keeps mapped: in the file's type, maybe
+  // unaligned for it. Writing to it ends the process.
+  at::Tensor stored{};
   // Its shape, where `value` is undefined or comes and goes with its unit.
   std::vector<std::int64_t> shape{};
 
@@ -64,9 +62,10 @@ struct Parameter {
   }
 
   [[nodiscard]] std::int64_t numel() const;
+  // The elements of the value, or of the stored one, from `begin` on.
   void read_values(std::int64_t begin, std::span<float> values) const;
-  // Reads the whole first value where no engine will: fp32.
-  void materialize();
+  // Makes a copy of the stored value its own, where no engine has given it one.
+  void materialize(at::ScalarType dtype);
 };
 
 class Unit {

@@ -98,6 +98,7 @@ void fill_machine(const RunConfig& config, PlanInput& input) {
                          : all_here                     ? input.ranks
                                                         : std::min(input.ranks, kMostRanksPerNode);
   input.own_memory = !config.plan.device_memory.empty();
+  input.share_frozen = config.model.share_frozen && !input.own_memory;
 }
 
 void fill_rows(const RunConfig& config, PlanInput& input) {

@@ -53,6 +53,12 @@ TEST(Input, FollowsTheSettings) {
   EXPECT_TRUE(input.own_memory);
 }
 
+TEST(Input, RanksShareFrozenWeightsWhereTheyShareMemory) {
+  EXPECT_TRUE(input_with({"--ranks=2"}).share_frozen);
+  EXPECT_FALSE(input_with({"--ranks=2", "--share_frozen=false"}).share_frozen);
+  EXPECT_FALSE(input_with({"--ranks=2", "--device_memory=80GiB"}).share_frozen);
+}
+
 TEST(Input, RanksOfAHostAreAsGivenOrAtMostEight) {
   EXPECT_EQ(input_with({"--ranks=4"}).ranks_on_host(), 4);
   EXPECT_EQ(input_with({"--ranks=32"}).ranks_on_host(), 8);

@@ -38,7 +38,7 @@ void run_eval(const config::RunConfig& config, const CommPtr& comm) {
   require_same_rows(*comm, "evaluation", dataset);
   comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
-  const auto engine = inference_engine(loaded, train::compute_dtype(config), comm);
+  const auto engine = inference_engine(config, loaded, comm);
   comm->note("evaluation");
   const engine::Loss loss =
       train::evaluate(*engine, dataset, config.batch.eval_rows, inputs.pad_id);

@@ -135,15 +135,17 @@ LoadedModel load_model(const config::RunConfig& config, const Inputs& inputs, bo
   return loaded;
 }
 
-std::unique_ptr<engine::Engine> inference_engine(LoadedModel& loaded,
-                                                 at::ScalarType dtype,
+std::unique_ptr<engine::Engine> inference_engine(const config::RunConfig& config,
+                                                 LoadedModel& loaded,
                                                  std::shared_ptr<comm::Communicator> comm) {
   // Nothing is trainable, so the optimizer holds no state and is never asked.
-  return std::make_unique<engine::Engine>(loaded.model.units,
-                                          optim::make_sgd({}),
-                                          engine::EngineOptions{.dtype = dtype},
-                                          std::move(comm),
-                                          loaded.tally);
+  return std::make_unique<engine::Engine>(
+      loaded.model.units,
+      optim::make_sgd({}),
+      engine::EngineOptions{.dtype = train::compute_dtype(config),
+                            .share_frozen = config.model.share_frozen},
+      std::move(comm),
+      loaded.tally);
 }
 
 }  // namespace zeroth::worker

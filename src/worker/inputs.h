@@ -41,6 +41,6 @@ struct LoadedModel {
 
 // An engine that only runs forwards, on each rank of `comm` by itself.
 [[nodiscard]] std::unique_ptr<engine::Engine> inference_engine(
-    LoadedModel& loaded, at::ScalarType dtype, std::shared_ptr<comm::Communicator> comm);
+    const config::RunConfig& config, LoadedModel& loaded, std::shared_ptr<comm::Communicator> comm);
 
 }  // namespace zeroth::worker

@@ -150,7 +150,7 @@ void run_predict(const config::RunConfig& config, const CommPtr& comm) {
   check_rooms(prompts, generate_options(config, inputs));
   comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
-  const auto engine = inference_engine(loaded, train::compute_dtype(config), comm);
+  const auto engine = inference_engine(config, loaded, comm);
   if (comm->rank() == 0) {
     remove_results(config.output.output_dir);
   }

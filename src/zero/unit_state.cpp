@@ -104,7 +104,7 @@ void UnitState::make_state() {
       places_.parameters,
       *shared_);
   for (models::Parameter* parameter : trainable_) {
-    parameter->read = nullptr;  // the file may go
+    parameter->stored.reset();  // the file may go
   }
 }
 

@@ -47,8 +47,8 @@ std::vector<at::Tensor> make_leaves(models::Model& model, at::ScalarType dtype) 
   std::vector<at::Tensor> leaves;
   for (const auto& unit : model.units) {
     for (models::Parameter& parameter : unit->parameters()) {
+      parameter.materialize(parameter.trainable ? at::kFloat : dtype);
       if (parameter.trainable) {
-        parameter.materialize();
         parameter.value = parameter.value.to(dtype).detach().requires_grad_(true);
         leaves.push_back(parameter.value);
       }

@@ -58,6 +58,7 @@ plan::PlanInput plan_of(const Setting& setting) {
   input.compute_bytes = setting.dtype == at::kFloat ? 4 : 2;
   input.stage = setting.stage;
   input.gradient_checkpointing = setting.recompute;
+  input.share_frozen = true;
   input.ranks = input.ranks_per_node = setting.ranks;
   input.offload = {
       .optimizer = setting.state_on_file ? plan::Place::kFiles : plan::Place::kDevice,

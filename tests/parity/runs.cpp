@@ -116,7 +116,7 @@ models::TokenBatch all_rows(std::int64_t rows) {
 }
 
 Trainee trainee_of(const Case& test, std::shared_ptr<comm::Communicator> comm) {
-  TraineeOptions options{.folder = golden() / "transformers/llama3"};
+  TraineeOptions options{.folder = test.folder};
   options.model.dtype = test.dtype;
   if (test.lora) {
     options.model.lora = shapes::LoraSettings{.rank = 4, .alpha = 8, .dropout = test.dropout};
@@ -127,6 +127,7 @@ Trainee trainee_of(const Case& test, std::shared_ptr<comm::Communicator> comm) {
   options.engine.tuning = test.tuning;
   options.engine.max_grad_norm = 0.5;
   options.engine.schedule = constant_rate(test.rule == Rule::kSgd ? 0.1 : 1e-3);
+  options.engine.share_frozen = test.share_frozen;
   options.engine.recompute_activations = test.recompute;
   options.engine.loss_scale = test.loss_scale;
   options.comm = std::move(comm);

@@ -30,6 +30,8 @@ struct Case {
   std::optional<bool> reduce_every_micro_step;
   zero::Tuning tuning;
   arithmetic::LossScaleOptions loss_scale{.initial_power = 10};
+  bool share_frozen = true;
+  std::filesystem::path folder = golden() / "transformers/llama3";
 };
 
 [[nodiscard]] std::string name_of(const Case& test);

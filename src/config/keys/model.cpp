@@ -14,6 +14,13 @@ std::optional<std::string> only_with_lora(const Values& values) {
   return std::nullopt;
 }
 
+std::optional<std::string> only_with_frozen_weights(const Values& values) {
+  if (values.command() == Command::kTrain && values.is("finetuning_type", "full")) {
+    return "finetuning_type is full: no weights are frozen";
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> only_for_a_new_adapter(const Values& values) {
   if (values.given("adapter_name_or_path")) {
     return "the adapter that is given brings its own";
@@ -115,6 +122,15 @@ Declarations model_keys() {
        .commands = kRunFamily,
        .help = "a PEFT adapter folder to add to the model",
        .field = field(&RunConfig::model, &ModelSettings::adapter_name_or_path)},
+      {.name = "share_frozen",
+       .type = ValueType::kBoolean,
+       .default_value = true,
+       .section = kModelSection,
+       .commands = kRunFamily,
+       .help = "weights that do not train are there once for all ranks of a host: the mapped file, "
+               "or one converted copy; false: once for each rank. Changes no number",
+       .without_effect = only_with_frozen_weights,
+       .field = field(&RunConfig::model, &ModelSettings::share_frozen)},
       {.name = "bf16",
        .deepspeed = {"bf16.enabled", "bfloat16.enabled"},
        .old_names = {"bfloat16.enabled"},
