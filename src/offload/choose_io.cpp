@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "offload/pages.h"
 #include <fmt/format.h>
 
 namespace zeroth::offload {
@@ -24,22 +21,6 @@ double bytes_per_second(std::int64_t bytes, const Move& move) {
   const Clock::time_point start = Clock::now();
   move();
   return static_cast<double>(bytes) / std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-struct Free {
-  void operator()(std::byte* memory) const noexcept { std::free(memory); }
-};
-
-// Pages that are there, not only promised.
-std::unique_ptr<std::byte, Free> pages(std::int64_t bytes) {
-  const auto size = static_cast<std::size_t>(bytes);
-  std::unique_ptr<std::byte, Free> memory(
-      static_cast<std::byte*>(std::aligned_alloc(static_cast<std::size_t>(kAlignment), size)));
-  if (memory == nullptr) {
-    throw std::bad_alloc();
-  }
-  std::memset(memory.get(), 1, size);
-  return memory;
 }
 
 double seconds_of_both(const DiskSpeed& speed) {
@@ -92,12 +73,12 @@ std::int64_t room_to_try(const std::filesystem::path& folder) {
 DiskSpeed measure(FileIo& io, const std::filesystem::path& folder, std::int64_t bytes) {
   const std::int64_t whole = std::max(aligned_up(bytes), kAlignment);
   const SwapFile file(folder, whole);
-  const std::unique_ptr<std::byte, Free> buffer = pages(whole);
+  const Pages buffer(whole);
   const auto move_all = [&](const auto& start) {
     std::vector<InFlight> tickets;
     for (std::int64_t begin = 0; begin < whole; begin += kPart) {
       tickets.push_back(
-          start(Transfer{&file, begin, buffer.get() + begin, std::min(kPart, whole - begin)}));
+          start(Transfer{&file, begin, buffer.data() + begin, std::min(kPart, whole - begin)}));
     }
     for (InFlight& ticket : tickets) {
       ticket.wait();

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "memory/flat_buffer.h"
+#include "offload/pages.h"
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,13 +15,8 @@ namespace zeroth::offload {
 namespace {
 
 namespace fs = std::filesystem;
-using memory::FlatBuffer;
 
 constexpr std::int64_t kBytes = 6 * (1 << 20) + 3 * kAlignment;  // more than a ring holds
-
-FlatBuffer buffer(std::int64_t bytes = kBytes) {
-  return {bytes, memory::Purpose::kBuffers, std::make_shared<memory::Tally>()};
-}
 
 fs::path folder() {
   return fs::temp_directory_path();
@@ -56,9 +51,10 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Io, ::testing::Values("threads", "uring"), [](co
 
 TEST_P(Io, WhatWasWrittenIsRead) {
   const SwapFile file(folder(), 2 * kBytes);
-  const FlatBuffer out = buffer();
-  const FlatBuffer in = buffer();
-  const std::span<std::int32_t> numbers = out.as<std::int32_t>();
+  const Pages out(kBytes);
+  const Pages in(kBytes);
+  const std::span numbers(reinterpret_cast<std::int32_t*>(out.data()),
+                          static_cast<std::size_t>(out.bytes()) / sizeof(std::int32_t));
   std::iota(numbers.begin(), numbers.end(), 7);
   io_->write({&file, kBytes, out.data(), kBytes}).wait();
   io_->read({&file, kBytes, in.data(), kBytes}).wait();
@@ -70,8 +66,8 @@ TEST_P(Io, ManyAtOnceFindTheirPlaces) {
   constexpr std::int64_t kPart = 16 * kAlignment;
   constexpr int kParts = 50;
   const SwapFile file(folder(), kPart * kParts);
-  const FlatBuffer out = buffer(kPart * kParts);
-  const FlatBuffer in = buffer(kPart * kParts);
+  const Pages out(kPart * kParts);
+  const Pages in(kPart * kParts);
   std::vector<InFlight> writes;
   for (int part = 0; part < kParts; ++part) {
     std::memset(out.data() + part * kPart, part + 1, kPart);
@@ -92,7 +88,7 @@ TEST_P(Io, ManyAtOnceFindTheirPlaces) {
 TEST_P(Io, AFileThatWasCutIsNamed) {
   const SwapFile file(folder(), kBytes);
   ASSERT_EQ(::ftruncate(file.descriptor(), kBytes / 2 / kAlignment * kAlignment), 0);
-  const FlatBuffer in = buffer();
+  const Pages in(kBytes);
   InFlight ticket = io_->read({&file, 0, in.data(), kBytes});
   const std::string message = message_of([&] { ticket.wait(); });
   EXPECT_NE(message.find("the swap file in " + folder().string()), std::string::npos) << message;
@@ -104,14 +100,14 @@ TEST_P(Io, AFailingWriteIsNamed) {
   const int read_only = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::dup3(read_only, file.descriptor(), O_CLOEXEC), file.descriptor());
   ::close(read_only);
-  const FlatBuffer out = buffer();
+  const Pages out(kBytes);
   InFlight ticket = io_->write({&file, 0, out.data(), kBytes});
   EXPECT_NE(message_of([&] { ticket.wait(); }).find("cannot write"), std::string::npos);
 }
 
 TEST_P(Io, WhatIsNotAlignedIsAnErrorOfOurs) {
   const SwapFile file(folder(), kBytes);
-  const FlatBuffer out = buffer();
+  const Pages out(kBytes);
   EXPECT_THROW((void)io_->write({&file, 1, out.data(), kAlignment}), Error);
   EXPECT_THROW((void)io_->write({&file, 0, out.data(), 100}), Error);
   EXPECT_THROW((void)io_->read({&file, kBytes, out.data(), kAlignment}), Error);
