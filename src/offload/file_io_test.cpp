@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <numeric>
+#include <span>
 
 #include "base/error.h"
 #include "offload/pages.h"
