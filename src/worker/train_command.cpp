@@ -176,18 +176,19 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   const train::TrainPlan plan = train::make_plan(config, rows);
   log::info(plan_lines(config, plan));
 
-  // Everything has been read and is good: only now may results of an earlier run go.
+  engine::Engine engine(loaded.model.units,
+                        train::make_optimizer(config.optimizer),
+                        train::engine_options(config, plan.schedule),
+                        comm,
+                        loaded.tally);
+  // Everything has been read and is good, and there is room: only now may results of an earlier run
+  // go.
   if (comm->rank() == 0) {
     require_room(config, loaded);
     remove_results(config.output.output_dir);
     write_file_atomically(fs::path(config.output.output_dir) / "effective_config.json",
                           config::effective_config(config).dump(2) + "\n");
   }
-  engine::Engine engine(loaded.model.units,
-                        train::make_optimizer(config.optimizer),
-                        train::engine_options(config, plan.schedule),
-                        comm,
-                        loaded.tally);
   for (const std::string& text : engine.resting_texts()) {
     log::info(text);
   }

@@ -57,6 +57,9 @@ UnitGradients::UnitGradients(std::string unit_name,
 }
 
 void UnitGradients::add(std::size_t parameter, const at::Tensor& gradient) {
+  if (slot_is_written_) {
+    wait();  // the last micro-step's sums, where a lender collects early in this one
+  }
   if ((keeps_shard() || adds_in_slot()) && slot_ == nullptr) {
     take_slot();
   }

@@ -43,6 +43,16 @@ std::vector<Arguments> all_arguments() {
                              {"--distributed_type=no"},
                              {"--shuffle=false"},
                              {"--save_strategy=no"}};
+  const std::string block = "--zero_optimization.offload_";
+  const Arguments sharded{"--ranks=2", "--zero_stage=3"};
+  const Arguments devices{block + "param.device=nvme", block + "optimizer.device=nvme"};
+  const Arguments paths{block + "param.nvme_path=/x", block + "optimizer.nvme_path=/x"};
+  for (const auto& [one, other] :
+       {std::pair{paths, Arguments{}}, {devices, {}}, {devices, paths}}) {
+    Arguments& files = all.emplace_back(sharded);
+    files.insert(files.end(), one.begin(), one.end());
+    files.insert(files.end(), other.begin(), other.end());
+  }
   for (const std::string& schedule : find_declaration("lr_scheduler_type")->choices) {
     all.push_back({"--lr_scheduler_type=" + schedule});
   }
@@ -109,10 +119,16 @@ const IdleSetting* idle(const Resolution& resolution, const std::string& key) {
   return nullptr;
 }
 
+// A value that may be in force, or have no effect: state that goes to the host is there anyway.
+Json value_that(bool has_effect, const Declaration& key) {
+  const bool place = key.name == "zero_optimization.offload_optimizer.device";
+  return place && !has_effect ? Json("cpu") : sample_values(key).front();
+}
+
 // The first situation in which the key is in force, or has no effect.
 std::optional<Situation> situation_where(bool has_effect, const Declaration& key) {
   static const std::vector<Arguments> all = all_arguments();
-  const Json value = sample_values(key).front();
+  const Json value = value_that(has_effect, key);
   for (const Command command : commands_of(key)) {
     const Arguments given = given_to(command, key, value);
     for (const Arguments& arguments : all) {
@@ -154,7 +170,7 @@ const RunConfig& values_without_it(const Situation& situation) {
 
 void expect_listed(const Declaration& key, const Situation& situation) {
   const Command command = situation.command;
-  const Json value = sample_values(key).front();
+  const Json value = value_that(false, key);
   const Resolution with = run(given_to(command, key, value), situation);
   const IdleSetting* listed = idle(with, key.name);
   ASSERT_NE(listed, nullptr) << key.name;

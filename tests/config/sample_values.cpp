@@ -46,6 +46,9 @@ std::vector<Json> numbers(const Declaration& key) {
 
 std::vector<Json> choices(const Declaration& key) {
   std::vector<Json> values(key.choices.begin(), key.choices.end());
+  if (key.name.starts_with("zero_optimization.offload_")) {
+    std::erase(values, Json("cpu"));  // where state is anyway: never in force on a processor
+  }
   for (const auto* further : {&key.planned_choices, &key.refused_choices}) {
     if (values.empty()) {
       for (const auto& [choice, why] : *further) {
