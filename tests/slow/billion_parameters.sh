@@ -27,9 +27,9 @@ CONFIG
   echo ']'
 } > rows.json
 
-"$zeroth" init-model --model_config config.json --bf16 --output_dir model 2> init.log
-"$zeroth" train-tokenizer rows.json --vocab_size 300 --output_dir model 2>> init.log
-cp config.json model/config.json
+"$zeroth" init-model --model_config config.json --bf16 --output_dir model
+"$zeroth" train-tokenizer rows.json --vocab_size 300 --output_dir tokenizer
+cp tokenizer/tokenizer* model
 
 # The sum over a process and all that it started, in KiB.
 pss_of() {
