@@ -108,6 +108,8 @@ class Engine {
 
     // The parameter's part of the unit's flat values, in its shape.
     [[nodiscard]] at::Tensor of(const at::Tensor& flat) const;
+    // The same, of values that are the parameter's alone.
+    [[nodiscard]] at::Tensor shaped(const at::Tensor& values) const;
   };
 
   [[nodiscard]] Place find(const std::string& name) const;

@@ -9,7 +9,11 @@ namespace zeroth::engine {
 
 at::Tensor Engine::Place::of(const at::Tensor& flat) const {
   const shard::Range part = range();
-  return flat.narrow(0, part.begin, part.size()).view(unit->trainable()[leaf]->sizes()).clone();
+  return shaped(flat.narrow(0, part.begin, part.size())).clone();
+}
+
+at::Tensor Engine::Place::shaped(const at::Tensor& values) const {
+  return values.view(unit->trainable()[leaf]->sizes());
 }
 
 Engine::Place Engine::find(const std::string& name) const {
@@ -36,7 +40,7 @@ at::Tensor Engine::flat_value(const Place& place, const at::Tensor& value) const
 
 at::Tensor Engine::parameter_value(const std::string& name) const {
   const Place place = find(name);
-  return place.of(place.unit->gather_master());
+  return place.shaped(place.unit->gather_master(place.range()));
 }
 
 void Engine::set_parameter_value(const std::string& name, const at::Tensor& value) {
@@ -64,7 +68,7 @@ void Engine::set_gradient_value(const std::string& name, const at::Tensor& value
 
 at::Tensor Engine::moment_value(const std::string& name, int index) const {
   const Place place = find(name);
-  return place.of(place.unit->gather_moment(index));
+  return place.shaped(place.unit->gather_moment(index, place.range()));
 }
 
 void Engine::set_moment_value(const std::string& name, int index, const at::Tensor& value) {
@@ -114,7 +118,8 @@ std::string Engine::where_not_finite() {
 // ", whose parameter ... holds such a number itself", or nothing.
 std::string Engine::bad_parameter_of(std::size_t unit) const {
   const zero::UnitState& state = walk_->units()[unit];
-  const at::Tensor master = state.trains() ? state.gather_master() : at::Tensor();
+  const at::Tensor master =
+      state.trains() ? state.gather_master({0, state.layout().padded_numel()}) : at::Tensor();
   std::size_t leaf = 0;
   for (const models::Parameter& parameter : state.unit().parameters()) {
     at::Tensor value = parameter.value;

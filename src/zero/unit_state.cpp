@@ -10,6 +10,7 @@
 #include "zero/segments.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 namespace zeroth::zero {
 namespace {
@@ -361,37 +362,59 @@ bool UnitState::weights_are_master() const noexcept {
   return master_.empty();
 }
 
-at::Tensor UnitState::own_values(const Array& array) const {
-  at::Tensor values = at::empty({own_range().size()}, at::kFloat);
-  array.copy_out(0, {static_cast<std::byte*>(values.data_ptr()), values.nbytes()});
+// A copy of a part of own_range().
+at::Tensor UnitState::own_values(const Array& array, Range part) const {
+  at::Tensor values = at::empty({part.size()}, at::kFloat);
+  array.copy_out(part.begin - own_range().begin,
+                 {static_cast<std::byte*>(values.data_ptr()), values.nbytes()});
   return values;
 }
 
-at::Tensor UnitState::own_master() const {
+at::Tensor UnitState::own_master(Range part) const {
   if (!weights_are_master()) {
-    return own_values(master_);
+    return own_values(master_, part);
   }
   return weights_->resting().empty()
-             ? flat_view(weights_->at(own_range().begin), own_range().size(), at::kFloat)
-             : own_values(weights_->resting());
+             ? flat_view(weights_->at(part.begin), part.size(), at::kFloat).clone()
+             : own_values(weights_->resting(), part);
 }
 
-at::Tensor UnitState::gather_master() const {
-  return gather("master weights", own_master());
+at::Tensor UnitState::gather_master(Range part) const {
+  return gather("master weights", part, [this](Range own) { return own_master(own); });
 }
 
-at::Tensor UnitState::gather_moment(int index) const {
+at::Tensor UnitState::gather_moment(int index, Range part) const {
   ZEROTH_CHECK(index >= 0 && index < shared_->options().num_moments, "moment {}", index);
-  return gather("moments", own_values(moments_[static_cast<std::size_t>(index)]));
+  const Array& moment = moments_[static_cast<std::size_t>(index)];
+  return gather("moments", part, [&](Range own) { return own_values(moment, own); });
 }
 
-at::Tensor UnitState::gather(const std::string& what, const at::Tensor& own) const {
-  if (own.numel() < layout_->padded_numel()) {
-    return gather_floats(shared_->comm(),
-                         what + " of " + unit_->name(),
-                         {own.data_ptr<float>(), as_size(own.numel())});
+// From the ranks that hold it, each of which gives as much as the one that has most.
+template <typename Own>
+at::Tensor UnitState::gather(const std::string& what, Range part, const Own& own_part) const {
+  if (own_range().size() == layout_->padded_numel()) {
+    return own_part(part);
   }
-  return own.clone();
+  comm::Communicator& comm = shared_->comm();
+  std::int64_t most = 0;
+  for (std::int64_t rank = 0; rank < comm.size(); ++rank) {
+    most = std::max(most, shard::intersect(layout_->shard(rank), part).size());
+  }
+  const at::Tensor mine = at::zeros({most}, at::kFloat);
+  if (const Range here = shard::intersect(own_range(), part); here.size() > 0) {
+    mine.narrow(0, 0, here.size()).copy_(own_part(here));
+  }
+  const at::Tensor all =
+      gather_floats(comm, what + " of " + unit_->name(), {mine.data_ptr<float>(), as_size(most)});
+  at::Tensor values = at::empty({part.size()}, at::kFloat);
+  for (std::int64_t rank = 0; rank < comm.size(); ++rank) {
+    const Range there = shard::intersect(layout_->shard(rank), part);
+    if (there.size() > 0) {
+      values.narrow(0, there.begin - part.begin, there.size())
+          .copy_(all.narrow(0, rank * most, there.size()));
+    }
+  }
+  return values;
 }
 
 void UnitState::overwrite_master(Range part, const at::Tensor& values) {

@@ -83,9 +83,9 @@ class UnitState {
                           const optim::UpdateStep& step,
                           std::span<const double> ratios);
 
-  // All of fp32 master or moment `index`, in layout order: a copy. Collective.
-  [[nodiscard]] at::Tensor gather_master() const;
-  [[nodiscard]] at::Tensor gather_moment(int index) const;
+  // A part of the layout, of the fp32 master or of moment `index`: a copy. Collective.
+  [[nodiscard]] at::Tensor gather_master(shard::Range part) const;
+  [[nodiscard]] at::Tensor gather_moment(int index, shard::Range part) const;
   // New values of a part of the layout, which every rank gives alike. Collective.
   void overwrite_master(shard::Range part, const at::Tensor& values);
   void overwrite_moment(int index, shard::Range part, const at::Tensor& values);
@@ -97,7 +97,10 @@ class UnitState {
   void make_state();
   void read_first_master() const;
   void read_first_values(shard::Range range, std::span<float> values) const;
-  [[nodiscard]] at::Tensor gather(const std::string& what, const at::Tensor& own) const;
+  template <typename Own>
+  [[nodiscard]] at::Tensor gather(const std::string& what,
+                                  shard::Range part,
+                                  const Own& own_part) const;
   [[nodiscard]] optim::ShardView view(shard::Range piece,
                                       std::span<const optim::Segment> segments,
                                       PieceRoom& room) const;
@@ -108,8 +111,8 @@ class UnitState {
   [[nodiscard]] std::vector<shard::Range> shard_ranges() const;
   [[nodiscard]] shard::Range own_range() const noexcept;  // what this rank's optimizer holds
   [[nodiscard]] bool weights_are_master() const noexcept;
-  [[nodiscard]] at::Tensor own_values(const Array& array) const;
-  [[nodiscard]] at::Tensor own_master() const;
+  [[nodiscard]] at::Tensor own_values(const Array& array, shard::Range part) const;
+  [[nodiscard]] at::Tensor own_master(shard::Range part) const;
 
   models::Unit* unit_;
   std::shared_ptr<SharedState> shared_;
