@@ -181,6 +181,7 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
                         train::engine_options(config, plan.schedule),
                         comm,
                         loaded.tally);
+  comm->barrier("state of all ranks");  // a rank without room has said so by now
   // Everything has been read and is good, and there is room: only now may results of an earlier run
   // go.
   if (comm->rank() == 0) {
