@@ -76,7 +76,7 @@ Walk::Walk(models::UnitList& units,
       tape_(units.size()) {
   states_.reserve(units.size());
   for (const auto& unit : units) {
-    states_.emplace_back(*unit, shared_->places()[states_.size()], shared_);
+    states_.emplace_back(*unit, shared_->on_file()[states_.size()], shared_);
     used_.emplace_back(states_.back().leaves().size(), false);
   }
 }

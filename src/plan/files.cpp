@@ -2,26 +2,28 @@
 
 #include <algorithm>
 
-#include "shard/kept.h"
+#include "shard/on_file.h"
 
 namespace zeroth::plan {
 namespace {
 
-constexpr std::int64_t kWide = 4;                             // fp32
-constexpr std::int64_t kPieceElements = 2048;                 // pieces begin at multiples
-constexpr std::int64_t kMostPassing = std::int64_t{2} << 20;  // elements of one piece
+constexpr std::int64_t kWide = 4;  // fp32
 
 std::int64_t held_of(std::int64_t padded, bool sharded, const PlanInput& input) {
   return sharded ? padded / input.ranks : padded;
 }
 
-// Of the units, which keep their weights in memory though others do not.
-std::vector<bool> weights_kept(const PlanInput& input, const ModelSize& model) {
-  return shard::kept_in_memory(padded_numels(model), input.streaming.parameters_kept * input.ranks);
-}
-
-bool passes(const PlanInput& input, const UnitSize& unit) {
-  return unit.padded > input.persistence_elements;
+// Of each unit, as the engine does it.
+std::vector<shard::OnFile> on_file(const PlanInput& input, const ModelSize& model) {
+  const Streaming& streaming = input.streaming;
+  return shard::on_file(
+      {.optimizer = input.offload.optimizer == Place::kFiles,
+       .gradients = gradients_in_files(input),
+       .parameters = input.offload.parameters == Place::kFiles && sharding_of(input).parameters,
+       .optimizer_share = streaming.optimizer_share,
+       .parameters_kept = streaming.parameters_kept * input.ranks,
+       .persistent_parameters = input.persistence_elements},
+      padded_numels(model));
 }
 
 bool has_master(const PlanInput& input) {
@@ -32,9 +34,7 @@ bool has_master(const PlanInput& input) {
 std::int64_t largest_piece(const PlanInput& input, const ModelSize& model) {
   const std::int64_t own = held_of(model.largest_padded, sharding_of(input).optimizer, input);
   const std::int64_t asked = input.streaming.sub_group_elements;
-  const std::int64_t limit = std::min(asked <= 0 ? own : std::min(asked, own), kMostPassing);
-  const std::int64_t whole = std::max(limit / kPieceElements, std::int64_t{1}) * kPieceElements;
-  return std::min(whole, own);
+  return std::min(own, shard::piece_elements(own, asked, /*passes=*/true));
 }
 
 // Numbers of each element that come from files for an update, or go to them.
@@ -80,23 +80,16 @@ Bytes shards_on_their_way(const PlanInput& input, const ModelSize& model, const 
 
 InFiles in_files(const PlanInput& input, const ModelSize& model) {
   const Sharding sharding = sharding_of(input);
-  const bool optimizer = input.offload.optimizer == Place::kFiles;
-  const bool parameters = input.offload.parameters == Place::kFiles && sharding.parameters;
-  const std::vector<std::int64_t> numels = padded_numels(model);
-  const auto state_kept =
-      shard::kept_in_memory(numels, shard::elements_kept(numels, input.streaming.optimizer_share));
-  const auto kept = weights_kept(input, model);
+  const std::vector<shard::OnFile> units = on_file(input, model);
   InFiles files;
-  for (std::size_t index = 0; index < model.units.size(); ++index) {
-    const UnitSize& unit = model.units[index];
-    if (optimizer && !state_kept[index]) {
-      files.optimizer += held_of(unit.padded, sharding.optimizer, input);
-      files.gradients +=
-          gradients_in_files(input) ? held_of(unit.padded, sharding.gradients, input) : 0;
-    }
-    if (parameters && passes(input, unit) && !kept[index]) {
-      files.parameters += held_of(unit.padded, sharding.parameters, input);
-    }
+  for (std::size_t index = 0; index < units.size(); ++index) {
+    const std::int64_t padded = model.units[index].padded;
+    const auto held = [&](bool is_there, bool sharded) {
+      return is_there ? held_of(padded, sharded, input) : 0;
+    };
+    files.optimizer += held(units[index].optimizer, sharding.optimizer);
+    files.gradients += held(units[index].gradients, sharding.gradients);
+    files.parameters += held(units[index].parameters, sharding.parameters);
   }
   return files;
 }
@@ -118,13 +111,9 @@ FileTraffic file_traffic(const PlanInput& input, const ModelSize& model) {
       Bytes(kWide * (input.num_moments + (has_master(input) ? 1 : 0))) * files.optimizer;
   const Bytes sums = Bytes(input.gradient_bytes) * files.gradients;
   const Bytes weights = Bytes(input.compute_bytes) * files.parameters;
-  std::int64_t uses = 0;
-  if (files.parameters > 0) {
-    const UnitSize& last = model.units.back();
-    const std::int64_t once =
-        passes(input, last) && !weights_kept(input, model).back() ? last.padded / input.ranks : 0;
-    uses = 2 * files.parameters - once;
-  }
+  const std::int64_t once =
+      on_file(input, model).back().parameters ? model.units.back().padded / input.ranks : 0;
+  const std::int64_t uses = 2 * files.parameters - once;
   const Bytes walks = Bytes(input.compute_bytes) * uses * input.accumulation;
   const Bytes as_master = has_master(input) ? Bytes() : weights;
   return {.read = state + as_master + sums * input.accumulation + walks,

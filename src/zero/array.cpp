@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "offload/pages.h"
+
 namespace zeroth::zero {
 namespace {
 
@@ -36,10 +38,8 @@ void for_each_trip(std::int64_t begin, std::int64_t end, const Visit& visit) {
   }
 }
 
-memory::FlatBuffer room_for_trips(std::int64_t bytes) {
-  return {std::min(aligned_up(bytes) + kAlignment, kCopyBytes),
-          memory::Purpose::kBuffers,
-          std::make_shared<memory::Tally>()};
+offload::Pages room_for_trips(std::int64_t bytes) {
+  return offload::Pages(std::min(aligned_up(bytes) + kAlignment, kCopyBytes));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ void Array::copy_out(std::int64_t begin, std::span<std::byte> values) const {
     return;
   }
   const auto size = static_cast<std::int64_t>(values.size());
-  const memory::FlatBuffer room = room_for_trips(size);
+  const offload::Pages room = room_for_trips(size);
   for_each_trip(first, first + size, [&](const Trip& trip) {
     space_->read(offset_ + trip.first_page(), room.data(), trip.page_bytes()).wait();
     std::memcpy(values.data() + (trip.begin - first),
@@ -88,7 +88,7 @@ void Array::copy_in(std::int64_t begin, std::span<const std::byte> values) const
     return;
   }
   const auto size = static_cast<std::int64_t>(values.size());
-  const memory::FlatBuffer room = room_for_trips(size);
+  const offload::Pages room = room_for_trips(size);
   for_each_trip(first, first + size, [&](const Trip& trip) {
     const bool whole_pages =
         trip.begin % kAlignment == 0 && (trip.end % kAlignment == 0 || trip.end == bytes());

@@ -13,10 +13,6 @@ namespace zeroth::zero {
 // Where state rests between its uses. The memory of a processor's device is the host's.
 enum class Place { kMemory, kFile };
 
-// Pieces of arrays begin at multiples of this many elements, so that they begin at pages whatever
-// the elements' width.
-inline constexpr std::int64_t kPieceElements = 2048;
-
 // Elements of one width that rest in memory or on file; zeros at first.
 class Array {
  public:
@@ -46,7 +42,7 @@ class Array {
     return memory_.as<T>();
   }
 
-  // On file alone. `begin` is a multiple of kPieceElements; whole pages move, so `memory` is
+  // On file alone. `begin` is a multiple of shard::kPieceElements; whole pages move, so `memory` is
   // page-aligned and has room for offload::aligned_up(count * width) bytes.
   [[nodiscard]] InFlight start_reading(std::int64_t begin,
                                        std::int64_t count,

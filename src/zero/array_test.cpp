@@ -3,10 +3,13 @@
 #include <filesystem>
 #include <numeric>
 
+#include "shard/on_file.h"
 #include <gtest/gtest.h>
 
 namespace zeroth::zero {
 namespace {
+
+using shard::kPieceElements;
 
 constexpr std::int64_t kCount = 3'000'017;  // several trips of a copy, and no whole page at the end
 

@@ -26,7 +26,7 @@ bool is_ready(const at::Tensor& stored, at::ScalarType dtype) {
 }
 
 // A parameter's elements in the buffer of its unit.
-struct Place {
+struct InBuffer {
   Parameter* parameter = nullptr;
   Range range;
 };
@@ -80,24 +80,24 @@ class Holder {
   // A unit's parameters end to end in one buffer of the host. All hosts make buffers of one size,
   // and each rank's part is one of its host's.
   void convert(const std::string& unit, const std::vector<Parameter*>& parameters) const {
-    const std::vector<Place> places = places_of(parameters);
+    const std::vector<InBuffer> places = places_of(parameters);
     const std::int64_t numel = places.back().range.end;
     const Shared counted = shared(comm_.allocate_shared(numel * width_), numel * width_);
     const comm::HostPlace rank = comm_.on_host();
     const Range own{.begin = numel * rank.rank / rank.size,
                     .end = numel * (rank.rank + 1) / rank.size};
-    for (const Place& place : places) {
+    for (const InBuffer& place : places) {
       fill(place, own, counted);
     }
     comm_.barrier("frozen weights of " + unit);  // now the others' parts are there too
-    for (const Place& place : places) {
+    for (const InBuffer& place : places) {
       point(place, counted);
     }
   }
 
-  [[nodiscard]] std::vector<Place> places_of(const std::vector<Parameter*>& parameters) const {
+  [[nodiscard]] std::vector<InBuffer> places_of(const std::vector<Parameter*>& parameters) const {
     const std::int64_t step = kAlignment / width_;
-    std::vector<Place> places;
+    std::vector<InBuffer> places;
     std::int64_t begin = 0;
     for (Parameter* parameter : parameters) {
       const std::int64_t end = begin + parameter->stored.numel();
@@ -108,7 +108,7 @@ class Holder {
   }
 
   // The part of a parameter that falls into `own`.
-  void fill(const Place& place, Range own, const Shared& buffer) const {
+  void fill(const InBuffer& place, Range own, const Shared& buffer) const {
     const Range part = shard::intersect(place.range, own);
     if (part.size() > 0) {
       view(buffer, part)
@@ -117,7 +117,7 @@ class Holder {
     }
   }
 
-  void point(const Place& place, const Shared& buffer) const {
+  void point(const InBuffer& place, const Shared& buffer) const {
     place.parameter->value = view(buffer, place.range).view(place.parameter->stored.sizes());
     place.parameter->stored.reset();
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "shard/kept.h"
 #include "shard/prefetch.h"
 #include "zero/numbers.h"
 
@@ -19,30 +18,14 @@ std::int64_t largest_passing(const ZeroOptions& options, const std::vector<std::
   return largest;
 }
 
-Place place_of(bool on_file) {
-  return on_file ? Place::kFile : Place::kMemory;
-}
-
-// Of each unit: files take what memory does not keep. Shards have equal sizes, so that a unit is at
-// the same place on every rank.
-std::vector<UnitPlaces> places_of(const ZeroOptions& options,
-                                  const std::vector<std::int64_t>& numels,
-                                  std::int64_t ranks) {
+shard::FileRule file_rule(const ZeroOptions& options, std::int64_t ranks) {
   const Resting& resting = options.resting;
-  const auto optimizer =
-      shard::kept_in_memory(numels, shard::elements_kept(numels, resting.optimizer_share));
-  const auto parameters = shard::kept_in_memory(numels, resting.parameters_kept * ranks);
-  std::vector<UnitPlaces> places;
-  for (std::size_t unit = 0; unit < numels.size(); ++unit) {
-    const bool state = resting.optimizer == Place::kFile && !optimizer[unit];
-    const bool passes = options.policy.shard_parameters &&
-                        numels[unit] > options.persistence_elements;  // see UnitWeights
-    places.push_back({.optimizer = place_of(state),
-                      .gradients = place_of(state && options.gradients == Place::kFile),
-                      .parameters = place_of(resting.parameters == Place::kFile && passes &&
-                                             !parameters[unit])});
-  }
-  return places;
+  return {.optimizer = resting.optimizer == Place::kFile,
+          .gradients = options.gradients == Place::kFile,
+          .parameters = resting.parameters == Place::kFile && options.policy.shard_parameters,
+          .optimizer_share = resting.optimizer_share,
+          .parameters_kept = resting.parameters_kept * ranks,
+          .persistent_parameters = options.persistence_elements};
 }
 
 std::int64_t largest_of(const std::vector<std::int64_t>& numels) {
@@ -63,7 +46,7 @@ SharedState::SharedState(std::shared_ptr<comm::Communicator> comm,
           {.ahead = options.prefetch_elements, .live = options.max_live_elements},
           sizes.padded_numels)) {
   open_spaces();
-  places_ = places_of(options_, sizes.padded_numels, comm_->size());
+  on_file_ = shard::on_file(file_rule(options_, comm_->size()), sizes.padded_numels);
   if (options_.policy.shard_parameters) {
     gathered_ = gather_slots(sizes);
   }

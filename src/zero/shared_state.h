@@ -7,6 +7,7 @@
 #include "comm/communicator.h"
 #include "memory/tally.h"
 #include "offload/swap_space.h"
+#include "shard/on_file.h"
 #include "zero/counted_buffer.h"
 #include "zero/staging.h"
 #include "zero/zero_options.h"
@@ -17,13 +18,6 @@ namespace zeroth::zero {
 struct UnitSizes {
   std::vector<std::int64_t> padded_numels;  // trainable elements of each unit, padded, in order
   std::int64_t num_lenders = 0;             // units whose parameters other units read as well
-};
-
-// Where one unit's state rests.
-struct UnitPlaces {
-  Place optimizer = Place::kMemory;  // master weights and moments
-  Place gradients = Place::kMemory;
-  Place parameters = Place::kMemory;
 };
 
 // What all units of an engine share.
@@ -49,7 +43,7 @@ class SharedState {
   [[nodiscard]] SlotPool& travelling() noexcept { return travelling_; }
 
   // Of each unit.
-  [[nodiscard]] const std::vector<UnitPlaces>& places() const noexcept { return places_; }
+  [[nodiscard]] const std::vector<shard::OnFile>& on_file() const noexcept { return on_file_; }
 
   // Where state on file is; nullptr where none is.
   [[nodiscard]] const std::shared_ptr<offload::SwapSpace>& optimizer_space() const noexcept {
@@ -100,7 +94,7 @@ class SharedState {
   std::int64_t prefetch_depth_;
   SlotPool gathered_;
   SlotPool travelling_;
-  std::vector<UnitPlaces> places_;
+  std::vector<shard::OnFile> on_file_;
   std::shared_ptr<offload::SwapSpace> optimizer_space_;
   std::shared_ptr<offload::SwapSpace> parameter_space_;
   std::unique_ptr<StagingPool> weight_staging_;

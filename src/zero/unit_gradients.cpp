@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "optim/norm.h"
 #include "zero/gather.h"
 #include "zero/numbers.h"
 
@@ -19,8 +18,6 @@ using memory::FlatBuffer;
 using memory::Purpose;
 using shard::Range;
 
-constexpr std::int64_t kSquareElements = 1 << 20;  // widened at one time
-
 std::size_t as_size(std::int64_t value) {
   return static_cast<std::size_t>(value);
 }
@@ -30,7 +27,7 @@ std::size_t as_size(std::int64_t value) {
 UnitGradients::UnitGradients(std::string unit_name,
                              std::vector<std::vector<std::int64_t>> sizes,
                              const shard::FlatLayout& layout,
-                             Place place,
+                             bool on_file,
                              SharedState& shared)
     : unit_name_(std::move(unit_name)),
       sizes_(std::move(sizes)),
@@ -39,8 +36,8 @@ UnitGradients::UnitGradients(std::string unit_name,
       got_(sizes_.size(), false) {
   const StagePolicy& policy = shared_.options().policy;
   const std::int64_t width = width_of(shared_.options().grad_accum);
-  if (place == Place::kFile) {
-    resting_ = Array(own().size(), width, shared_.optimizer_space());
+  if (on_file) {
+    file_ = SumsOnFile(own().size(), shared_.options().grad_accum, shared_.optimizer_space());
     return;
   }
   if (keeps_shard()) {
@@ -73,8 +70,8 @@ void UnitGradients::take_slot() {
   const NumberType type =
       adds_in_slot() ? shared_.options().grad_accum : shared_.options().communication;
   slot_ = shared_.travelling().take();
-  if (adds_in_slot() && has_sums_) {
-    load_sums(slot_->data());
+  if (adds_in_slot() && file_.has_sums()) {
+    file_.load(slot_->data());
     point_views_at(slot_->data(), type);
     return;
   }
@@ -108,7 +105,7 @@ void UnitGradients::submit(bool last_of_window) {
 }
 
 void UnitGradients::start_reductions() {
-  if (!resting_.empty()) {
+  if (!file_.empty()) {
     scratch_ = shared_.gradient_staging().take();
   } else if (!adds_directly()) {
     scratch_ = FlatBuffer(layout_.shard_numel() * static_cast<std::int64_t>(sizeof(float)),
@@ -144,7 +141,7 @@ void UnitGradients::reduce_bucket(Range bucket) {
 // be done with them. In place too: only this rank reads its own part of its own buffer.
 bool UnitGradients::adds_directly() const noexcept {
   const bool spreads_slot = keeps_shard() && !shared_.options().scatter;
-  return shared_.options().grad_accum == NumberType::kFloat32 && !spreads_slot && resting_.empty();
+  return shared_.options().grad_accum == NumberType::kFloat32 && !spreads_slot && file_.empty();
 }
 
 std::span<float> UnitGradients::sums_target() noexcept {
@@ -160,7 +157,7 @@ std::span<float> UnitGradients::sums_target() noexcept {
 
 void UnitGradients::wait() {
   if (slot_is_written_) {
-    written_->wait();
+    file_.finish();
     slot_is_written_ = false;
     shared_.travelling().give(std::move(slot_));
     slot_ = nullptr;
@@ -194,8 +191,8 @@ void UnitGradients::store_sums() {
   if (spreads && keeps_shard()) {
     spread_sums();
   }
-  if (!resting_.empty()) {
-    add_to_file();
+  if (!file_.empty()) {
+    file_.add(std::exchange(scratch_, {}), shared_.gradient_staging(), last_of_window_);
   } else if (!adds_directly()) {
     add_scratch();
   }
@@ -215,35 +212,6 @@ void UnitGradients::add_scratch() {
   scratch_ = {};
 }
 
-// This micro-step's sums are in scratch_.
-void UnitGradients::add_to_file() {
-  StagingPool& staging = shared_.gradient_staging();
-  const at::Tensor sums = flat_view(scratch_.data(), own().size(), at::kFloat);
-  FlatBuffer before = has_sums_ || read_copies() ? staging.take() : FlatBuffer();
-  const at::Tensor store =
-      flat_view(before.data(), before.bytes() > 0 ? own().size() : 0, sum_type());
-  if (has_sums_) {
-    load_sums(before.data());
-  } else {
-    store.zero_();
-  }
-  FlatBuffer& result = read_copies() ? before : scratch_;
-  if (read_copies()) {
-    store.add_(sums);
-  } else if (has_sums_) {
-    sums.add_(store);
-  } else {
-    sums.add_(0.0);  // what starts at zero never holds a negative zero
-  }
-  start_writing(result.data());
-  FlatBuffer& spent = read_copies() ? scratch_ : before;
-  staging.give(std::move(result), written_);
-  if (spent.bytes() > 0) {
-    staging.give(std::move(spent));
-  }
-  scratch_ = {};
-}
-
 // One rank alone: the slot holds all sums of the window so far.
 void UnitGradients::write_slot() {
   if (slot_ == nullptr && !last_of_window_) {
@@ -252,37 +220,12 @@ void UnitGradients::write_slot() {
   if (slot_ == nullptr) {
     take_slot();
   }
-  start_writing(slot_->data());
+  file_.start_writing(slot_->data(), last_of_window_);
   slot_is_written_ = true;
   views_.clear();
   if (!shared_.options().overlap) {
     wait();
   }
-}
-
-void UnitGradients::start_writing(const std::byte* sums) {
-  if (last_of_window_) {
-    squares_ = squares_of(sums, own().size());
-  }
-  written_ = std::make_shared<InFlight>(resting_.start_writing(0, own().size(), sums));
-  has_sums_ = true;
-}
-
-void UnitGradients::load_sums(std::byte* into) const {
-  written_->wait();
-  resting_.start_reading(0, own().size(), into).wait();
-}
-
-// A copy of what rests on file; zeros before the window's first sums.
-at::Tensor UnitGradients::own_on_file() const {
-  at::Tensor sums = at::empty({own().size()}, at::TensorOptions(sum_type()));
-  if (has_sums_) {
-    written_->wait();
-    resting_.copy_out(0, {static_cast<std::byte*>(sums.data_ptr()), sums.nbytes()});
-  } else {
-    sums.zero_();
-  }
-  return sums;
 }
 
 // All sums, from each rank's part, as they are stored.
@@ -312,9 +255,7 @@ void UnitGradients::spread_sums() {
 
 void UnitGradients::finish() {
   wait();
-  if (written_ != nullptr) {
-    written_->wait();
-  }
+  file_.finish();
   gathering_.wait();
 }
 
@@ -325,7 +266,7 @@ void UnitGradients::clear() {
         local_.data(), 0, as_size(layout_.padded_numel() * width_of(shared_.options().grad_accum)));
   }
   reduced_ = false;
-  has_sums_ = false;
+  file_.clear();
 }
 
 Range UnitGradients::range() const noexcept {
@@ -352,7 +293,7 @@ bool UnitGradients::keeps_shard() const noexcept {
 
 // One rank alone, whose sums rest on file: a slot holds them while gradients come.
 bool UnitGradients::adds_in_slot() const noexcept {
-  return !resting_.empty() && !keeps_shard();
+  return !file_.empty() && !keeps_shard();
 }
 
 bool UnitGradients::read_copies() const noexcept {
@@ -383,63 +324,49 @@ std::span<const float> UnitGradients::read(Range part,
 }
 
 double UnitGradients::sum_of_squares(Range part) const {
-  if (resting_.empty()) {
-    return squares_of(stored_at(range().begin + part.begin), part.size());
+  const NumberType type = shared_.options().grad_accum;
+  if (file_.empty()) {
+    return zero::sum_of_squares(stored_at(range().begin + part.begin), part.size(), type);
   }
   if (part == Range{0, range().size()}) {
-    return squares_;
+    return file_.squares();
   }
-  const at::Tensor sums = own_on_file();
-  return squares_of(static_cast<const std::byte*>(sums.data_ptr()) +
-                        part.begin * width_of(shared_.options().grad_accum),
-                    part.size());
-}
-
-double UnitGradients::squares_of(const std::byte* sums, std::int64_t count) const {
-  if (!read_copies()) {
-    return optim::sum_of_squares({reinterpret_cast<const float*>(sums), as_size(count)});
-  }
-  double sum = 0;
-  const std::int64_t width = width_of(shared_.options().grad_accum);
-  for (std::int64_t begin = 0; begin < count; begin += kSquareElements) {
-    const std::int64_t size = std::min(kSquareElements, count - begin);
-    const at::Tensor wide =
-        flat_view(const_cast<std::byte*>(sums) + begin * width, size, sum_type()).to(at::kFloat);
-    sum += optim::sum_of_squares({wide.data_ptr<float>(), as_size(size)});
-  }
-  return sum;
+  const at::Tensor sums = file_.copy().narrow(0, part.begin, part.size());
+  return zero::sum_of_squares(static_cast<const std::byte*>(sums.data_ptr()), part.size(), type);
 }
 
 at::Tensor UnitGradients::gather() {
   finish();
   comm::Communicator& comm = shared_.comm();
   const std::string label = "gradients of " + unit_name_;
-  if (!keeps_shard() && !reduced_ && resting_.empty()) {  // each rank has its own
+  if (!keeps_shard() && !reduced_ && file_.empty()) {  // each rank has its own
     at::Tensor sums = at::empty({layout_.padded_numel()}, at::kFloat);
     sums.copy_(stored({0, layout_.padded_numel()}));
     comm.all_reduce(label, {sums.data_ptr<float>(), as_size(sums.numel())}).wait();
     return sums;
   }
   const at::Tensor own_values =
-      resting_.empty() ? flat_view(own_sums(), own().size(), sum_type()) : own_on_file();
+      file_.empty() ? flat_view(own_sums(), own().size(), sum_type()) : file_.copy();
   const at::Tensor mine = own_values.to(at::kFloat);
   return gather_floats(comm, label, {mine.data_ptr<float>(), as_size(mine.numel())});
 }
 
 void UnitGradients::overwrite(Range part, const at::Tensor& values) {
   finish();
-  const NumberType type = shared_.options().grad_accum;
-  if (!resting_.empty()) {
-    overwrite_on_file(part, values);
-    return;
-  }
   const auto write = [&](std::byte* base, Range held) {
     const Range here = shard::intersect(part, held);
     if (here.size() > 0) {
-      flat_view(base + (here.begin - held.begin) * width_of(type), here.size(), scalar_type(type))
+      const std::int64_t width = width_of(shared_.options().grad_accum);
+      flat_view(base + (here.begin - held.begin) * width, here.size(), sum_type())
           .copy_(values.narrow(0, here.begin - part.begin, here.size()));
     }
   };
+  if (!file_.empty()) {
+    const at::Tensor sums = file_.copy();
+    write(static_cast<std::byte*>(sums.data_ptr()), own());
+    file_.overwrite(sums);
+    return;
+  }
   if (keeps_shard()) {
     write(shard_.data(), own());
   }
@@ -450,20 +377,6 @@ void UnitGradients::overwrite(Range part, const at::Tensor& values) {
   if (!keeps_shard() && !reduced_ && shared_.comm().rank() != 0) {
     stored(part).zero_();  // what the ranks hold is added up later
   }
-}
-
-void UnitGradients::overwrite_on_file(Range part, const at::Tensor& values) {
-  const at::Tensor sums = own_on_file();
-  const Range here = shard::intersect(part, own());
-  if (here.size() > 0) {
-    sums.narrow(0, here.begin - own().begin, here.size())
-        .copy_(values.narrow(0, here.begin - part.begin, here.size()));
-  }
-  const auto* const bytes = static_cast<const std::byte*>(sums.data_ptr());
-  resting_.copy_in(0, {bytes, sums.nbytes()});
-  written_ = std::make_shared<InFlight>();
-  squares_ = squares_of(bytes, own().size());
-  has_sums_ = true;
 }
 
 void UnitGradients::point_views_at(void* data, NumberType type) {

@@ -8,9 +8,9 @@
 
 #include "memory/flat_buffer.h"
 #include "shard/flat_layout.h"
-#include "zero/array.h"
 #include "zero/counted_buffer.h"
 #include "zero/shared_state.h"
+#include "zero/sums_on_file.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -30,7 +30,7 @@ class UnitGradients {
   UnitGradients(std::string unit_name,
                 std::vector<std::vector<std::int64_t>> sizes,
                 const shard::FlatLayout& layout,
-                Place place,
+                bool on_file,
                 SharedState& shared);
 
   // An undefined gradient adds nothing.
@@ -48,7 +48,7 @@ class UnitGradients {
   [[nodiscard]] shard::Range range() const noexcept;
 
   // range(), where that rests on file.
-  [[nodiscard]] const Array& resting() const noexcept { return resting_; }
+  [[nodiscard]] const Array& resting() const noexcept { return file_.resting(); }
 
   // Elements of range(), counted from its begin, in fp32: the sums themselves, or a copy that
   // `scratch` keeps. `stored`: these elements as they were read from file, if they rest there.
@@ -75,13 +75,7 @@ class UnitGradients {
   [[nodiscard]] bool adds_directly() const noexcept;
   void add_scratch();
   void point_views_at(void* data, comm::NumberType type);
-  void overwrite_on_file(shard::Range part, const at::Tensor& values);
-  void add_to_file();
   void write_slot();
-  void start_writing(const std::byte* sums);
-  void load_sums(std::byte* into) const;
-  [[nodiscard]] at::Tensor own_on_file() const;
-  [[nodiscard]] double squares_of(const std::byte* sums, std::int64_t count) const;
   [[nodiscard]] bool adds_in_slot() const noexcept;
   [[nodiscard]] at::Tensor stored(shard::Range part) const;
   [[nodiscard]] std::byte* stored_at(std::int64_t element) const noexcept;
@@ -94,15 +88,12 @@ class UnitGradients {
   std::vector<std::vector<std::int64_t>> sizes_;
   const shard::FlatLayout& layout_;
   SharedState& shared_;
-  CountedBuffer local_;         // grad_accum, all of the layout: sums of this rank's micro-steps
-  memory::FlatBuffer shard_;    // grad_accum: sums over ranks, with reduce_every_micro_step
-  memory::FlatBuffer scratch_;  // fp32: sums on their way into a narrower store, or to a file
-  Array resting_;               // in place of shard_, or of local_ where a rank is alone
-  SharedWrite written_;         // the last writing of it
-  bool slot_is_written_ = false;
-  bool has_sums_ = false;  // whether resting_ holds any of this window
-  double squares_ = 0;     // of resting_, at a window's end
-  comm::BufferPtr slot_;   // in which gradients travel
+  CountedBuffer local_;           // grad_accum, all of the layout: sums of this rank's micro-steps
+  memory::FlatBuffer shard_;      // grad_accum: sums over ranks, with reduce_every_micro_step
+  memory::FlatBuffer scratch_;    // fp32: sums on their way into a narrower store, or to a file
+  SumsOnFile file_;               // in place of shard_, or of local_ where a rank is alone
+  comm::BufferPtr slot_;          // in which gradients travel
+  bool slot_is_written_ = false;  // to file_: nobody adds to it any more
   std::vector<at::Tensor> views_;
   std::vector<bool> got_;
   std::vector<comm::InFlight> reductions_;

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "zero/gather.h"
 #include "zero/numbers.h"
 #include "zero/segments.h"
 
@@ -50,8 +49,7 @@ std::unique_ptr<shard::FlatLayout> layout_of(const std::vector<models::Parameter
   return std::make_unique<shard::FlatLayout>(numels, num_shards);
 }
 
-// Elements of a piece of state that passes through memory.
-constexpr std::int64_t kMostPassing = std::int64_t{2} << 20;
+constexpr std::int64_t kReadElements = 1 << 20;  // of a model's file at one time
 constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
 
 std::span<float> floats_at(std::byte* data, Range part) {
@@ -69,13 +67,13 @@ std::vector<Range> pieces_of(std::int64_t size, std::int64_t step) {
 }  // namespace
 
 UnitState::UnitState(models::Unit& unit,
-                     const UnitPlaces& places,
+                     const shard::OnFile& on_file,
                      std::shared_ptr<SharedState> shared)
     : unit_(&unit),
       shared_(std::move(shared)),
       trainable_(trainable_of(unit)),
       layout_(layout_of(trainable_, shared_->comm().size())),
-      places_(places) {
+      on_file_(on_file) {
   if (trains()) {
     make_state();
   }
@@ -84,9 +82,8 @@ UnitState::UnitState(models::Unit& unit,
 void UnitState::make_state() {
   const ZeroOptions& options = shared_->options();
   const auto make = [&](Purpose purpose) {
-    return places_.optimizer == Place::kFile
-               ? Array(own_range().size(), kFloatBytes, shared_->optimizer_space())
-               : Array(own_range().size(), kFloatBytes, purpose, shared_->tally());
+    return on_file_.optimizer ? Array(own_range().size(), kFloatBytes, shared_->optimizer_space())
+                              : Array(own_range().size(), kFloatBytes, purpose, shared_->tally());
   };
   if (options.dtype != at::kFloat) {
     master_ = make(Purpose::kMaster);
@@ -96,13 +93,13 @@ void UnitState::make_state() {
     moments_[static_cast<std::size_t>(moment)] = make(Purpose::kMoments);
   }
   gradients_ = std::make_unique<UnitGradients>(
-      unit_->name(), sizes_of(trainable_), *layout_, places_.gradients, *shared_);
+      unit_->name(), sizes_of(trainable_), *layout_, on_file_.gradients, *shared_);
   weights_ = std::make_unique<UnitWeights>(
       unit_->name(),
       trainable_,
       *layout_,
       [this](Range range, std::span<float> values) { read_first_values(range, values); },
-      places_.parameters,
+      on_file_.parameters,
       *shared_);
   for (models::Parameter* parameter : trainable_) {
     parameter->stored.reset();  // the file may go
@@ -110,8 +107,8 @@ void UnitState::make_state() {
 }
 
 void UnitState::read_first_master() const {
-  const at::Tensor values = at::empty({std::min(kMostPassing, own_range().size())}, at::kFloat);
-  for (const Range piece : pieces_of(own_range().size(), kMostPassing)) {
+  const at::Tensor values = at::empty({std::min(kReadElements, own_range().size())}, at::kFloat);
+  for (const Range piece : pieces_of(own_range().size(), kReadElements)) {
     const std::span<float> part{values.data_ptr<float>(), as_size(piece.size())};
     read_first_values({own_range().begin + piece.begin, own_range().begin + piece.end}, part);
     master_.copy_in(piece.begin, std::as_bytes(part));
@@ -185,19 +182,13 @@ double UnitState::sum_of_squares(std::int64_t rank) const {
   return gradients_->sum_of_squares({part.begin - own.begin, part.end - own.begin});
 }
 
-// What passes through memory does so in pages, and no more at one time than keeps the disk busy.
 std::vector<Range> UnitState::pieces() const {
   if (!trains()) {
     return {};
   }
   const std::int64_t size = own_range().size();
-  const std::int64_t asked = shared_->options().sub_group_elements;  // 0: no pieces
-  std::int64_t largest = asked <= 0 ? size : std::min(asked, size);
-  if (passes_through_memory()) {
-    largest = std::min(largest, kMostPassing);
-    largest = std::max(largest / kPieceElements, std::int64_t{1}) * kPieceElements;
-  }
-  return pieces_of(size, largest);
+  const std::int64_t asked = shared_->options().sub_group_elements;
+  return pieces_of(size, shard::piece_elements(size, asked, passes_through_memory()));
 }
 
 // What rests on file of the state that an update reads or writes.
@@ -206,11 +197,6 @@ void UnitState::for_each_on_file(const Visit& visit) const {
   visit(weights_are_master() ? weights_->resting() : master_, StatePart::kMaster);
   visit(moments_[0], StatePart::kFirstMoment);
   visit(moments_[1], StatePart::kSecondMoment);
-}
-
-bool UnitState::passes_through_memory() const noexcept {
-  return places_.optimizer == Place::kFile || places_.gradients == Place::kFile ||
-         places_.parameters == Place::kFile;
 }
 
 std::vector<InFlight> UnitState::start_reading(Range piece, PieceRoom& room) const {
@@ -360,87 +346,6 @@ void UnitState::finish_update() {
 
 bool UnitState::weights_are_master() const noexcept {
   return master_.empty();
-}
-
-// A copy of a part of own_range().
-at::Tensor UnitState::own_values(const Array& array, Range part) const {
-  at::Tensor values = at::empty({part.size()}, at::kFloat);
-  array.copy_out(part.begin - own_range().begin,
-                 {static_cast<std::byte*>(values.data_ptr()), values.nbytes()});
-  return values;
-}
-
-at::Tensor UnitState::own_master(Range part) const {
-  if (!weights_are_master()) {
-    return own_values(master_, part);
-  }
-  return weights_->resting().empty()
-             ? flat_view(weights_->at(part.begin), part.size(), at::kFloat).clone()
-             : own_values(weights_->resting(), part);
-}
-
-at::Tensor UnitState::gather_master(Range part) const {
-  return gather("master weights", part, [this](Range own) { return own_master(own); });
-}
-
-at::Tensor UnitState::gather_moment(int index, Range part) const {
-  ZEROTH_CHECK(index >= 0 && index < shared_->options().num_moments, "moment {}", index);
-  const Array& moment = moments_[static_cast<std::size_t>(index)];
-  return gather("moments", part, [&](Range own) { return own_values(moment, own); });
-}
-
-// From the ranks that hold it, each of which gives as much as the one that has most.
-template <typename Own>
-at::Tensor UnitState::gather(const std::string& what, Range part, const Own& own_part) const {
-  if (own_range().size() == layout_->padded_numel()) {
-    return own_part(part);
-  }
-  comm::Communicator& comm = shared_->comm();
-  std::int64_t most = 0;
-  for (std::int64_t rank = 0; rank < comm.size(); ++rank) {
-    most = std::max(most, shard::intersect(layout_->shard(rank), part).size());
-  }
-  const at::Tensor mine = at::zeros({most}, at::kFloat);
-  if (const Range here = shard::intersect(own_range(), part); here.size() > 0) {
-    mine.narrow(0, 0, here.size()).copy_(own_part(here));
-  }
-  const at::Tensor all =
-      gather_floats(comm, what + " of " + unit_->name(), {mine.data_ptr<float>(), as_size(most)});
-  at::Tensor values = at::empty({part.size()}, at::kFloat);
-  for (std::int64_t rank = 0; rank < comm.size(); ++rank) {
-    const Range there = shard::intersect(layout_->shard(rank), part);
-    if (there.size() > 0) {
-      values.narrow(0, there.begin - part.begin, there.size())
-          .copy_(all.narrow(0, rank * most, there.size()));
-    }
-  }
-  return values;
-}
-
-void UnitState::overwrite_master(Range part, const at::Tensor& values) {
-  weights_->settle();
-  const Range own = own_range();
-  const Range here = shard::intersect(part, own);
-  if (here.size() > 0) {
-    const at::Tensor mine = values.narrow(0, here.begin - part.begin, here.size());
-    if (!weights_are_master()) {
-      master_.copy_in(here.begin - own.begin,
-                      {static_cast<const std::byte*>(mine.data_ptr()), mine.nbytes()});
-    }
-    weights_->store(here, mine);
-  }
-  finish_update();
-}
-
-void UnitState::overwrite_moment(int index, Range part, const at::Tensor& values) {
-  ZEROTH_CHECK(index >= 0 && index < shared_->options().num_moments, "moment {}", index);
-  const Range own = own_range();
-  const Range here = shard::intersect(part, own);
-  if (here.size() > 0) {
-    const at::Tensor mine = values.narrow(0, here.begin - part.begin, here.size());
-    moments_[static_cast<std::size_t>(index)].copy_in(
-        here.begin - own.begin, {static_cast<const std::byte*>(mine.data_ptr()), mine.nbytes()});
-  }
 }
 
 std::optional<std::size_t> UnitState::first_non_finite_gradient() const {

@@ -12,6 +12,7 @@
 #include "models/unit.h"
 #include "optim/optimizer.h"
 #include "shard/flat_layout.h"
+#include "shard/on_file.h"
 #include "zero/piece_room.h"
 #include "zero/shared_state.h"
 #include "zero/unit_gradients.h"
@@ -29,7 +30,7 @@ namespace zeroth::zero {
 class UnitState {
  public:
   // Collective. First values are read range by range: no rank reads more than it keeps.
-  UnitState(models::Unit& unit, const UnitPlaces& places, std::shared_ptr<SharedState> shared);
+  UnitState(models::Unit& unit, const shard::OnFile& on_file, std::shared_ptr<SharedState> shared);
 
   [[nodiscard]] models::Unit& unit() const noexcept { return *unit_; }
 
@@ -62,7 +63,8 @@ class UnitState {
   [[nodiscard]] double sum_of_squares(std::int64_t rank) const;
 
   // Whether some of what an update needs rests on file.
-  [[nodiscard]] bool passes_through_memory() const noexcept;
+  [[nodiscard]] bool passes_through_memory() const noexcept { return on_file_.any(); }
+
   // An update of this rank's part of the parameters, piece by piece; a piece's state is in memory
   // from start_reading() to the end of start_writing()'s. finish_update() starts publishing.
   [[nodiscard]] std::vector<shard::Range> pieces() const;
@@ -120,7 +122,7 @@ class UnitState {
   std::unique_ptr<shard::FlatLayout> layout_;
   std::unique_ptr<UnitWeights> weights_;
   std::unique_ptr<UnitGradients> gradients_;
-  UnitPlaces places_;
+  shard::OnFile on_file_;
   Array master_;  // fp32; empty where the weights are fp32 themselves
   std::array<Array, 2> moments_;
 };

@@ -28,7 +28,7 @@ UnitWeights::UnitWeights(std::string unit_name,
                          const std::vector<models::Parameter*>& parameters,
                          const shard::FlatLayout& layout,
                          const Reader& first_values,
-                         Place place,
+                         bool on_file,
                          SharedState& shared)
     : unit_name_(std::move(unit_name)),
       layout_(layout),
@@ -38,7 +38,7 @@ UnitWeights::UnitWeights(std::string unit_name,
   const std::int64_t padded = layout_.padded_numel();
   const bool sharded = options.policy.shard_parameters;
   passes_ = sharded && padded > options.persistence_elements;
-  if (place == Place::kFile) {
+  if (on_file) {
     resting_ = Array(held().size(), element_bytes_, shared_.parameter_space());
   } else {
     const std::int64_t kept_bytes = held().size() * element_bytes_;

@@ -41,7 +41,7 @@ class UnitWeights {
               const std::vector<models::Parameter*>& parameters,
               const shard::FlatLayout& layout,
               const Reader& first_values,
-              Place place,
+              bool on_file,
               SharedState& shared);
 
   void prefetch();

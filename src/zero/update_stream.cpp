@@ -17,12 +17,14 @@ UpdateStream::UpdateStream(std::vector<UnitState>& units, const SharedState& sha
     }
     passes_ = passes_ || units_[unit].passes_through_memory();
   }
+  reads_ahead_ = reads_ahead_ && passes_;
+  writes_behind_ = writes_behind_ && passes_;
   make_slots();
 }
 
 void UpdateStream::make_slots() {
   slots_.clear();
-  const int num_slots = passes_ ? 1 + (reads_ahead_ ? 1 : 0) + (writes_behind_ ? 1 : 0) : 1;
+  const int num_slots = 1 + (reads_ahead_ ? 1 : 0) + (writes_behind_ ? 1 : 0);
   for (int slot = 0; slot < num_slots; ++slot) {
     slots_.push_back({PieceRoom(largest_, tally_), {}});
   }
@@ -30,12 +32,11 @@ void UpdateStream::make_slots() {
 
 void UpdateStream::run(const optim::Optimizer& optimizer, const optim::UpdateStep& step) {
   for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
-    const bool ahead = slots_.size() > 1 && reads_ahead_;
-    if (piece == 0 || !ahead) {
+    if (piece == 0 || !reads_ahead_) {
       start_reading(piece);
     }
     wait(slot_of(piece));
-    if (ahead && piece + 1 < pieces_.size()) {
+    if (reads_ahead_ && piece + 1 < pieces_.size()) {
       start_reading(piece + 1);
     }
     update(piece, optimizer, step);

@@ -126,7 +126,7 @@ TEST(OffloadKnobs, EveryWayOfMovingBytesGivesTheSame) {
   }
   const Case test{.stage = 3, .ranks = 2, .micro_rows = 2, .updates = 3};
   const Outcome in_memory = run(test);
-  for (const int depth : {1, 128}) {
+  for (const std::int64_t depth : {1, 128}) {
     for (const bool refills : {false, true}) {
       Case on_file = resting(test, {true, true});
       on_file.tuning.resting.io_kind = offload::IoKind::kUring;
