@@ -87,19 +87,14 @@ Machine machine_of(const RunConfig& config, const plan::PlanInput& input) {
 }
 
 // Of the folder that the settings name for state; files need a speed to have a price.
-std::optional<plan::DiskSpeed> measured_disk(const config::OffloadSettings& settings) {
+std::optional<offload::DiskSpeed> measured_disk(const config::OffloadSettings& settings) {
   const std::string& folder =
       settings.optimizer_path.empty() ? settings.parameter_path : settings.optimizer_path;
   if (folder.empty() || !settings.uses_files()) {
     return std::nullopt;
   }
   constexpr std::int64_t kProbeBytes = std::int64_t{256} << 20;
-  const offload::IoOptions options{.block_bytes = settings.block_bytes,
-                                   .depth = static_cast<int>(settings.queue_depth),
-                                   .threads = static_cast<int>(settings.io_threads)};
-  const offload::DiskSpeed speed =
-      offload::choose_io(folder, options, std::nullopt, kProbeBytes).speed;
-  return plan::DiskSpeed{.read = speed.read_bytes_per_s, .write = speed.write_bytes_per_s};
+  return offload::choose_io(folder, settings.transfers, std::nullopt, kProbeBytes).speed;
 }
 
 std::vector<std::string> left_out(const RunConfig& config) {

@@ -75,11 +75,11 @@ TEST_F(Case, Offload_KeysReachTheRun) {
                              .parameters_in_memory = 1000000,
                              .parameter_buffers = 3,
                              .writes_behind = false,
-                             .block_bytes = 8192,
-                             .queue_depth = 9,
-                             .io_threads = 2,
-                             .submits_singly = true,
-                             .refills = false}));
+                             .transfers = {.block_bytes = 8192,
+                                           .depth = 9,
+                                           .threads = 2,
+                                           .submits_singly = true,
+                                           .refills = false}}));
 }
 
 TEST_F(Case, Offload_TheStageActsForOneRankThatUsesFiles) {

@@ -6,7 +6,9 @@
 
 #include "base/text.h"
 #include "config/keys/optimizers.h"
+#include "config/offload_names.h"
 #include "config/rules.h"
+#include "offload/swap_file.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
@@ -143,9 +145,6 @@ void check_optimizer_block(const Values& values, Problems& problems) {
   }
 }
 
-constexpr auto kOptimizerDevice = "zero_optimization.offload_optimizer.device";
-constexpr auto kParamDevice = "zero_optimization.offload_param.device";
-
 // Offloaded state is updated where it rests, by the processor, piece by piece.
 void check_offloaded_optimizer(const Values& values, Problems& problems) {
   constexpr std::array kOnTheHost{"adamw_torch", "adam_l2", "sgd", "adagrad", "lion"};
@@ -170,7 +169,7 @@ void check_offload_path(const Values& values,
                         const char* device,
                         const std::string& path,
                         Problems& problems) {
-  if (values.is(device, "nvme") && acts(values, path.c_str()) &&
+  if (values.is(device, "nvme") && acts(values, path) &&
       (values[path].is_null() || values[path] == "")) {
     problems.add({.kind = ProblemKind::kConflict,
                   .key = path,
@@ -184,23 +183,21 @@ void check_offload_path(const Values& values,
 
 void check_io_blocks(const Values& values, Problems& problems) {
   constexpr auto kBlock = "aio.block_size";
-  constexpr std::int64_t kPage = 4096;
-  if (acts(values, kBlock) && values[kBlock].get<std::int64_t>() % kPage != 0) {
+  if (acts(values, kBlock) && values[kBlock].get<std::int64_t>() % offload::kAlignment != 0) {
     problems.add({.kind = ProblemKind::kRange,
                   .key = kBlock,
                   .message = fmt::format("{}: must be a multiple of {}: direct I/O moves whole "
                                          "pages",
                                          spelled_with_source(values, kBlock),
-                                         kPage),
+                                         offload::kAlignment),
                   .sources = {values.source(kBlock).text}});
   }
 }
 
 void check_offload(const Values& values, Problems& problems) {
   check_offloaded_optimizer(values, problems);
-  check_offload_path(
-      values, kOptimizerDevice, "zero_optimization.offload_optimizer.nvme_path", problems);
-  check_offload_path(values, kParamDevice, "zero_optimization.offload_param.nvme_path", problems);
+  check_offload_path(values, kOptimizerDevice, kOptimizerPath, problems);
+  check_offload_path(values, kParamDevice, kParamPath, problems);
   check_io_blocks(values, problems);
 }
 

@@ -9,6 +9,7 @@
 #include "arithmetic/loss_scale.h"
 #include "arithmetic/schedule.h"
 #include "base/json.h"
+#include "offload/io_options.h"
 
 // What is in force for one run: plain values, each resolved from the sources (config/resolve.h).
 // Passed down; nothing below `config`, `cli` and `worker` knows a setting's name.
@@ -146,11 +147,7 @@ struct OffloadSettings {
   bool reads_ahead = true;
   bool writes_behind = true;
   OffloadIo io = OffloadIo::kAuto;
-  std::int64_t block_bytes = 1 << 20;
-  std::int64_t queue_depth = 128;
-  std::int64_t io_threads = 4;
-  bool submits_singly = false;
-  bool refills = true;
+  offload::IoOptions transfers;
 
   [[nodiscard]] bool uses_files() const noexcept {
     return optimizer == OffloadDevice::kNvme || parameters == OffloadDevice::kNvme;

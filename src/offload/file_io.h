@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/in_flight.h"
+#include "offload/io_options.h"
 #include "offload/swap_file.h"
 
 // Reading and writing swap files while the caller computes.
@@ -18,14 +19,6 @@ struct Transfer {
   std::int64_t offset = 0;
   std::byte* memory = nullptr;
   std::int64_t bytes = 0;
-};
-
-struct IoOptions {
-  std::int64_t block_bytes = std::int64_t{1} << 20;  // of one request to the system
-  int depth = 128;                                   // io_uring: requests on their way at one time
-  int threads = 4;                                   // the pool's
-  bool submits_singly = false;                       // io_uring: a system call for each request
-  bool refills = true;  // io_uring: hands requests over while others are on their way
 };
 
 // Belongs to one thread.

@@ -77,7 +77,7 @@ class PoolWork : public InFlight::Work {
 class ThreadIo : public FileIo {
  public:
   explicit ThreadIo(const IoOptions& options) : block_bytes_(options.block_bytes) {
-    for (int i = 0; i < options.threads; ++i) {
+    for (std::int64_t i = 0; i < options.threads; ++i) {
       threads_.emplace_back([this] { work(); });
     }
   }

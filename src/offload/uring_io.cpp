@@ -28,7 +28,7 @@ struct Request {
 class Ring {
  public:
   explicit Ring(const IoOptions& options)
-      : depth_(static_cast<std::size_t>(std::max(options.depth, 1))),
+      : depth_(static_cast<std::size_t>(std::max<std::int64_t>(options.depth, 1))),
         submits_singly_(options.submits_singly),
         refills_(options.refills) {
     usable_ = ::io_uring_queue_init(static_cast<unsigned>(depth_), &ring_, 0) == 0;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "offload/swap_file.h"
+
 namespace zeroth::plan {
 
 // A number of bytes. Sums and products end at the largest number instead of wrapping: a plan that
@@ -53,8 +55,7 @@ class Bytes {
 
 // Rounded up to whole pages, as files and memory exchange them.
 [[nodiscard]] constexpr Bytes in_pages(Bytes bytes) noexcept {
-  constexpr std::int64_t kPage = 4096;
-  return share_of(bytes, kPage) * kPage;
+  return share_of(bytes, offload::kAlignment) * offload::kAlignment;
 }
 
 }  // namespace zeroth::plan

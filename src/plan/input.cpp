@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "config/offload_names.h"
 #include "config/schema.h"
 #include "formats/adapter.h"
 #include <fmt/format.h>
@@ -13,9 +14,6 @@ namespace {
 using config::RunConfig;
 
 constexpr std::int64_t kMostRanksPerNode = 8;
-
-constexpr auto kOptimizerPlace = "zero_optimization.offload_optimizer.device";
-constexpr auto kParameterPlace = "zero_optimization.offload_param.device";
 
 template <typename Entries>
 const Json* value_in(const Entries& entries, const std::string& key) {
@@ -80,8 +78,8 @@ void fill_sharding(const RunConfig& config, PlanInput& input) {
   input.overlap = config.zero.overlap_comm;
   input.prefetch = {.ahead = config.zero.prefetch_elements, .live = config.zero.max_live_elements};
   input.persistence_elements = config.zero.persistence_elements;
-  input.offload = {.optimizer = place_of(asked(config, kOptimizerPlace)),
-                   .parameters = place_of(asked(config, kParameterPlace))};
+  input.offload = {.optimizer = place_of(asked(config, config::kOptimizerDevice)),
+                   .parameters = place_of(asked(config, config::kParamDevice))};
   input.streaming = {.sub_group_elements = config.zero.sub_group_elements,
                      .reads_ahead = config.offload.reads_ahead,
                      .writes_behind = config.offload.writes_behind,

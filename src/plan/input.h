@@ -78,9 +78,8 @@ struct PlanInput {
 };
 
 // What `config` says of a run on a model of this shape. Values that are known but not built yet
-// count as well: a plan may be made for them. An adapter that is
-// named is read for its rank and targets. kNotSupported where ranks would divide the model among
-// themselves.
+// count as well: a plan may be made for them. An adapter that is named is read for its rank and
+// targets. kNotSupported where ranks would divide the model among themselves.
 [[nodiscard]] PlanInput input_of(const config::RunConfig& config,
                                  const formats::ModelConfig& model);
 

@@ -95,8 +95,8 @@ Choice choice_of(const PlanInput& input, const ModelSize& model, const Budget& b
     const auto seconds = [&](Bytes bytes, double speed) {
       return static_cast<double>((bytes * input.ranks_on_host()).count()) / speed;
     };
-    choice.file_seconds = seconds(choice.file_traffic.read, budget.disk->read) +
-                          seconds(choice.file_traffic.written, budget.disk->write);
+    choice.file_seconds = seconds(choice.file_traffic.read, budget.disk->read_bytes_per_s) +
+                          seconds(choice.file_traffic.written, budget.disk->write_bytes_per_s);
   }
   choice.fits = fits(choice.needs, acting, budget);
   choice.largest_micro_batch = largest_micro_batch(acting, model, budget);

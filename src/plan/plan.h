@@ -4,24 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "offload/choose_io.h"
 #include "plan/files.h"
 #include "plan/needs.h"
 #include "plan/traffic.h"
 
 namespace zeroth::plan {
 
-// In bytes a second.
-struct DiskSpeed {
-  double read = 0;
-  double write = 0;
-};
-
 // What there is.
 struct Budget {
   Bytes device;               // of one rank
   std::optional<Bytes> host;  // of one host, for what is offloaded; nullopt: enough
   // Of the disk that state may rest on, over all ranks of a host; nullopt: not measured.
-  std::optional<DiskSpeed> disk;
+  std::optional<offload::DiskSpeed> disk;
 };
 
 enum class Status {

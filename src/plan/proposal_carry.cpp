@@ -9,6 +9,7 @@
 #include "arithmetic/schedule.h"
 #include "base/printing.h"
 #include "base/text.h"
+#include "config/offload_names.h"
 #include "config/schema.h"
 #include <fmt/format.h>
 
@@ -25,10 +26,8 @@ constexpr std::string_view kOptimizerBlock = "optimizer.";
 constexpr std::string_view kScheduleBlock = "scheduler.";
 
 // Where state rests is a proposal's own business.
-constexpr std::array kPlaces{"zero_optimization.offload_optimizer.device",
-                             "zero_optimization.offload_optimizer.nvme_path",
-                             "zero_optimization.offload_param.device",
-                             "zero_optimization.offload_param.nvme_path"};
+constexpr std::array kPlaces{
+    config::kOptimizerDevice, config::kOptimizerPath, config::kParamDevice, config::kParamPath};
 
 bool says_a_place(const std::string& key) {
   return std::find(kPlaces.begin(), kPlaces.end(), key) != kPlaces.end();

@@ -67,8 +67,8 @@ Json files_json(const Plan& plan) {
   return {{"read_bytes", chosen.file_traffic.read.count()},
           {"written_bytes", chosen.file_traffic.written.count()},
           {"seconds", chosen.file_seconds ? Json(*chosen.file_seconds) : Json(nullptr)},
-          {"disk_read_bytes_per_second", disk ? Json(disk->read) : Json(nullptr)},
-          {"disk_write_bytes_per_second", disk ? Json(disk->write) : Json(nullptr)}};
+          {"disk_read_bytes_per_second", disk ? Json(disk->read_bytes_per_s) : Json(nullptr)},
+          {"disk_write_bytes_per_second", disk ? Json(disk->write_bytes_per_s) : Json(nullptr)}};
 }
 
 std::string rows_note(const PlanInput& input) {
@@ -164,8 +164,8 @@ std::vector<std::string> notes_of(const Plan& plan) {
   if (plan.budget.disk) {
     constexpr double kGB = 1e9;
     notes.push_back(fmt::format("the disk was measured now: {:.1f} GB/s read, {:.1f} GB/s written",
-                                plan.budget.disk->read / kGB,
-                                plan.budget.disk->write / kGB));
+                                plan.budget.disk->read_bytes_per_s / kGB,
+                                plan.budget.disk->write_bytes_per_s / kGB));
   } else {
     notes.push_back(
         "how long files take is not known: give offload_optimizer.nvme_path, and the folder's disk "

@@ -44,11 +44,7 @@ zero::Resting resting_of(const config::OffloadSettings& settings) {
           .reads_ahead = settings.reads_ahead,
           .writes_behind = settings.writes_behind,
           .parameter_buffers = settings.parameter_buffers,
-          .io = {.block_bytes = settings.block_bytes,
-                 .depth = static_cast<int>(settings.queue_depth),
-                 .threads = static_cast<int>(settings.io_threads),
-                 .submits_singly = settings.submits_singly,
-                 .refills = settings.refills},
+          .io = settings.transfers,
           .io_kind = io_kind(settings.io)};
 }
 

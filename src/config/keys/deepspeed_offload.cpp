@@ -1,12 +1,11 @@
 // Where state rests between its uses: offload_param, offload_optimizer and aio.
 #include "config/field.h"
 #include "config/keys/deepspeed.h"
+#include "config/offload_names.h"
 
 namespace zeroth::config::deepspeed {
 namespace {
 
-constexpr auto kParamDevice = "zero_optimization.offload_param.device";
-constexpr auto kOptimizerDevice = "zero_optimization.offload_optimizer.device";
 constexpr auto kIo = "aio.backend";
 constexpr auto kHostMemory = "device memory is host memory here";
 
@@ -72,13 +71,24 @@ Condition only_with_io(const std::string& io) {
   };
 }
 
-template <typename Member>
-Declaration acting(Declaration key, Condition without_effect, Member member) {
+Declaration with_field(Declaration key, Condition without_effect, Field field) {
   key.section = "ZeRO";
   key.commands = kTrainOnly;
   key.without_effect = std::move(without_effect);
-  key.field = field(&RunConfig::offload, member);
+  key.field = std::move(field);
   return key;
+}
+
+template <typename T>
+Declaration acting(Declaration key, Condition without_effect, T OffloadSettings::*member) {
+  return with_field(std::move(key), std::move(without_effect), field(&RunConfig::offload, member));
+}
+
+template <typename T>
+Declaration acting(Declaration key, Condition without_effect, T offload::IoOptions::*member) {
+  return with_field(std::move(key),
+                    std::move(without_effect),
+                    field(&RunConfig::offload, &OffloadSettings::transfers, member));
 }
 
 Declarations parameter_keys() {
@@ -89,7 +99,7 @@ Declarations parameter_keys() {
                            "deepspeed_config.offload_param_device"),
              parameters_can_rest,
              &OffloadSettings::parameters),
-      acting(in_accelerate(key("zero_optimization.offload_param.nvme_path",
+      acting(in_accelerate(key(kParamPath,
                                text(),
                                "folder for the files of parameters; they have no names there and "
                                "go with the run"),
@@ -128,7 +138,7 @@ Declarations optimizer_state_keys() {
                            "deepspeed_config.offload_optimizer_device"),
              optimizer_can_rest,
              &OffloadSettings::optimizer),
-      acting(in_accelerate(key("zero_optimization.offload_optimizer.nvme_path",
+      acting(in_accelerate(key(kOptimizerPath,
                                text(),
                                "folder for the files of the optimizer's state; they have no names "
                                "there and go with the run"),
@@ -219,23 +229,23 @@ Declarations file_keys() {
                  whole(kAtLeastOne, 1048576, "bytes"),
                  "size of one request to a file, a multiple of 4096"),
              anything_in_files,
-             &OffloadSettings::block_bytes),
+             &offload::IoOptions::block_bytes),
       acting(key("aio.queue_depth",
                  whole(kAtLeastOne, 128),
                  "io_uring: requests in flight at one time"),
              only_with_io("io_uring"),
-             &OffloadSettings::queue_depth),
+             &offload::IoOptions::depth),
       acting(key("aio.intra_op_parallelism",
                  whole(kAtLeastOne, 4, "threads"),
                  "threads: how many read and write"),
              only_with_io("threads"),
-             &OffloadSettings::io_threads),
+             &offload::IoOptions::threads),
       acting(key("aio.single_submit", flag(false), "io_uring: hand requests over one by one"),
              only_with_io("io_uring"),
-             &OffloadSettings::submits_singly),
+             &offload::IoOptions::submits_singly),
       acting(key("aio.overlap_events", flag(true), "io_uring: hand over requests while others end"),
              only_with_io("io_uring"),
-             &OffloadSettings::refills),
+             &offload::IoOptions::refills),
       harmless(key("aio.use_gds", flag(false), "read from files straight into a GPU"),
                "files are read into host memory, where the state is used"),
       harmless(key("aio.thread_count",

@@ -2,6 +2,7 @@
 // them.
 #include "config/field.h"
 #include "config/keys/forms.h"
+#include "config/offload_names.h"
 
 namespace zeroth::config {
 namespace {
@@ -42,9 +43,6 @@ Declaration or_auto(Declaration key) {
 Form elements(Json by_default) {
   return whole(kElements, std::move(by_default), "elements");
 }
-
-constexpr auto kOptimizerDevice = "zero_optimization.offload_optimizer.device";
-constexpr auto kParamDevice = "zero_optimization.offload_param.device";
 
 // The stage also says what of a single rank's state may rest on file.
 Reason only_with_ranks_or_files(const Values& values) {
