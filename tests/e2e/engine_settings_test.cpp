@@ -117,16 +117,7 @@ TEST_F(EngineSettings, OptimizersGiveTheSameBitsInBothStagesOfAPair) {
 // What was counted is what was planned, and what the process took, but for a constant. The model is
 // large enough not to be lost in the program's own memory.
 TEST_F(EngineSettings, TheMemoryThatWasCountedIsThePlansAndTheProcesses) {
-  Json config = Json::parse(content_of(path("model/config.json")));
-  config.update({{"hidden_size", 512},
-                 {"intermediate_size", 1376},
-                 {"num_hidden_layers", 8},
-                 {"num_attention_heads", 8},
-                 {"num_key_value_heads", 8},
-                 {"head_dim", 64}});
-  write("config.json", config.dump());
-  (void)good({"init-model", "--model_config", "config.json", "--output_dir", "large"});
-  std::filesystem::copy(path("model/tokenizer.json"), path("large"));
+  make_large_model();
   const Words common{"--model_name_or_path",
                      "large",
                      "--max_steps",

@@ -1,5 +1,4 @@
 #include <csignal>
-#include <functional>
 
 #include "e2e/support.h"
 #include <fmt/format.h>
@@ -10,16 +9,6 @@ namespace zeroth::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool soon(const std::function<bool()>& condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) {
-      return true;
-    }
-    ::usleep(10000);
-  }
-  return false;
-}
 
 class Interrupted : public EndToEnd {
  protected:

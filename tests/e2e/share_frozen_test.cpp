@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <functional>
 
 #include "e2e/ranks.h"
 #include <fmt/format.h>
@@ -12,32 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool soon(const std::function<bool()>& condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) {
-      return true;
-    }
-    ::usleep(10'000);
-  }
-  return false;
-}
-
 class ShareFrozen : public RankTest {
  protected:
-  // 25.6 M parameters, so that the base is not lost in the program's own memory.
-  void make_large_model() const {
-    Json config = Json::parse(content_of(path("model/config.json")));
-    config.update({{"hidden_size", 512},
-                   {"intermediate_size", 1376},
-                   {"num_hidden_layers", 8},
-                   {"num_attention_heads", 8},
-                   {"num_key_value_heads", 8},
-                   {"head_dim", 64}});
-    write("config.json", config.dump());
-    (void)good({"init-model", "--model_config", "config.json", "--output_dir", "large"});
-    fs::copy(path("model/tokenizer.json"), path("large"));
-  }
-
   // What loading and training added to rank 0's process.
   [[nodiscard]] double bytes_gained(const Words& more) const {
     const Words common{"--model_name_or_path",

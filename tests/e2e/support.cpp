@@ -12,6 +12,7 @@
 #include "formats/weights_writer.h"
 #include "shapes/model_shape.h"
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace zeroth::e2e {
 namespace {
@@ -120,6 +121,16 @@ Tensors tensors_of(const fs::path& file) {
   return tensors;
 }
 
+bool soon(const std::function<bool()>& condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) {
+      return true;
+    }
+    ::usleep(10'000);
+  }
+  return false;
+}
+
 double relative_distance(const Tensors& a, const Tensors& b) {
   EXPECT_EQ(a.size(), b.size());
   double difference = 0;
@@ -152,6 +163,19 @@ void EndToEnd::make_model(const std::string& name, const ModelOptions& options) 
   (void)good({"train-tokenizer", "rows.json", "--vocab_size", "280", "--output_dir", name});
   write(name + "/config.json", config_text(options));
   write_weights(path(name), options);
+}
+
+void EndToEnd::make_large_model() const {
+  Json config = Json::parse(content_of(path("model/config.json")));
+  config.update({{"hidden_size", 512},
+                 {"intermediate_size", 1376},
+                 {"num_hidden_layers", 8},
+                 {"num_attention_heads", 8},
+                 {"num_key_value_heads", 8},
+                 {"head_dim", 64}});
+  write("config.json", config.dump());
+  (void)good({"init-model", "--model_config", "config.json", "--output_dir", "large"});
+  fs::copy(path("model/tokenizer.json"), path("large"));
 }
 
 testing::Invocation EndToEnd::invocation(const Words& words) const {

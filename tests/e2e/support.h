@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ using Tensors = std::map<std::string, std::vector<float>>;
 // ||a - b|| / ||b|| over all tensors; the names must agree.
 [[nodiscard]] double relative_distance(const Tensors& a, const Tensors& b);
 
+// Whether it comes true within 20 seconds.
+[[nodiscard]] bool soon(const std::function<bool()>& condition);
+
 struct ModelOptions {
   std::int64_t vocab_size = 300;
   bool tied = true;
@@ -41,6 +45,8 @@ class EndToEnd : public ::testing::Test {
   [[nodiscard]] std::filesystem::path path(const std::string& name) const;
   void write(const std::string& name, const std::string& content) const;
   void make_model(const std::string& name, const ModelOptions& options = {}) const;
+  // large/: 25.6 M parameters, so that a model is not lost in the program's own memory.
+  void make_large_model() const;
 
   [[nodiscard]] testing::Invocation invocation(const Words& words) const;
   [[nodiscard]] testing::Outcome zeroth(const Words& words) const;
