@@ -89,8 +89,13 @@ bool is_file_part(std::string_view name) {
 }
 
 bool is_checkpoint(const fs::directory_entry& entry) {
-  const std::string name = entry.path().filename().string();
+  std::string name = entry.path().filename().string();
   constexpr std::string_view kPrefix = "checkpoint-";
+  for (const std::string_view ending : {".partial", ".removed"}) {  // a stopped process's
+    if (name.ends_with(ending)) {
+      name.resize(name.size() - ending.size());
+    }
+  }
   return entry.is_directory() && name.size() > kPrefix.size() && name.starts_with(kPrefix) &&
          std::all_of(name.begin() + kPrefix.size(), name.end(), [](char c) {
            return c >= '0' && c <= '9';
@@ -105,6 +110,7 @@ bool is_result(const fs::directory_entry& entry, const std::vector<std::string>&
                                               "metrics.jsonl",
                                               "generated_predictions.jsonl",
                                               "trainer_state.json",
+                                              "latest",
                                               "effective_config.json",
                                               "predict_results.json"};
   const std::string name = entry.path().filename().string();

@@ -188,6 +188,10 @@ void check_output_folder(const config::RunConfig& config,
                       folder));
     }
   }
+  const fs::path checkpoint = config.resume.folder;
+  if (!checkpoint.empty() && is_same(checkpoint.parent_path(), folder)) {
+    return;
+  }
   refuse_existing_results(folder, config.output.overwrite_output_dir, more_results);
 }
 

@@ -23,8 +23,13 @@ void check_prompt_format(const config::RunConfig& config);
 // More threads than any use can be meant for this machine would take minutes to start.
 void check_threads(const config::RunConfig& config);
 
+// What --resume_from_checkpoint means now, into `config.resume.folder`; what differs from the
+// checkpoint's settings becomes notices, or is refused (kCheckpoint) where it needs --allow, or with
+// --strict. The worker looks closer.
+void choose_checkpoint(config::RunConfig& config);
+
 // The output folder is neither the model's nor the adapter's, and holds no results that may not be
-// replaced.
+// replaced: a run that goes on from a checkpoint in it has its own there.
 void check_output_folder(const config::RunConfig& config,
                          const std::vector<std::string>& more_results = {});
 

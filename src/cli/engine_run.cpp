@@ -10,12 +10,13 @@
 namespace zeroth::cli {
 
 int run_with_engine(config::Command command, Arguments arguments) {
-  const config::RunConfig config =
+  config::RunConfig config =
       config::resolve(command, arguments, config::process_environment());
   check_threads(config);
   check_model_folder(config.model);
   check_data_files(config.data);
   check_prompt_format(config);
+  choose_checkpoint(config);
   std::optional<OutputFolder> output;
   const bool speaks = config.launch.rank == 0;  // under a launcher every rank comes here; one owns the folder
   if (speaks && !config.output.output_dir.empty()) {

@@ -99,6 +99,11 @@ struct Names<OffloadIo> {
 };
 
 template <>
+struct Names<SaveCadence> {
+  static constexpr std::array kNames{"no", "steps", "epoch", "best"};
+};
+
+template <>
 struct Names<Cadence> {
   static constexpr std::array kNames{"no", "steps", "epoch"};
 };

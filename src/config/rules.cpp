@@ -4,6 +4,7 @@
 
 #include "config/engine_rules.h"
 #include "config/placement.h"
+#include "config/saving_rules.h"
 #include <fmt/format.h>
 
 namespace zeroth::config {
@@ -174,6 +175,7 @@ void check_rules(const Values& values,
   check_lengths(values, problems);
   check_axes(values, problems);
   check_engine(values, problems);
+  check_saving(values, problems);
   if (!only_check || !values.given("world_size")) {
     check_ranks(values, place, problems);
   }

@@ -112,6 +112,7 @@ Json to_json(const RunConfig& config) {
            {{"kind", to_value(config.launch.kind)},
             {"rank", config.launch.rank},
             {"run_name", config.launch.run_name}}},
+          {"checkpoint", config.resume.folder},
           {"settings", settings_to_json(config.settings)},
           {"without_effect", idle_to_json(config.without_effect)},
           {"planned", idle_to_json(config.planned)},
@@ -130,6 +131,7 @@ RunConfig from_json(const Json& json) {
     ZEROTH_CHECK(key != nullptr && key->field.set, "no setting is called {}", name);
     key->field.set(config, value);
   }
+  config.resume.folder = json.at("checkpoint");
   config.settings = settings_from_json(json.at("settings"));
   config.without_effect = idle_from_json(json.at("without_effect"));
   config.planned = idle_from_json(json.at("planned"));

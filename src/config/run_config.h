@@ -205,6 +205,26 @@ struct OutputSettings {
   bool operator==(const OutputSettings&) const = default;
 };
 
+enum class SaveCadence { kNo, kSteps, kEpoch, kBest };
+
+struct SavingSettings {
+  SaveCadence cadence = SaveCadence::kSteps;
+  double steps = 500;            // updates; below 1 a share of all
+  std::int64_t total_limit = 0;  // checkpoints that stay; 0: all
+  bool only_model = false;
+  bool load_best_at_end = false;
+
+  bool operator==(const SavingSettings&) const = default;
+};
+
+struct ResumeSettings {
+  std::string from;                  // a checkpoint's folder, "latest" or "auto"; empty: a new run
+  std::vector<std::string> allowed;  // keys that may differ from the checkpoint's all the same
+  std::string folder;                // the checkpoint that was found; empty: none
+
+  bool operator==(const ResumeSettings&) const = default;
+};
+
 struct GenerationSettings {
   bool do_sample = false;  // greedy unless asked
   double temperature = 0.95;
@@ -287,6 +307,8 @@ struct RunConfig {
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
   OutputSettings output;
+  SavingSettings saving;
+  ResumeSettings resume;
   GenerationSettings generation;
   PlanSettings plan;
   std::uint64_t seed = 42;

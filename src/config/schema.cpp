@@ -26,6 +26,7 @@ std::vector<Declaration> all_declarations() {
                             data_keys(),
                             training_keys(),
                             output_keys(),
+                            saving_keys(),
                             generation_keys(),
                             text_tool_keys(),
                             transformers_run_keys(),

@@ -171,6 +171,14 @@ enum class Status {
   kRefused,   // known, and not what Zeroth does: refused by name unless its value is "off"
 };
 
+// What it means for a run that goes on from a checkpoint that a value differs from the
+// checkpoint's.
+enum class OnResume {
+  kListed,      // it is told, and the new value is in force
+  kNeedsAllow,  // it would be another run: refused unless --allow names the key
+  kUntold,      // how this process is started: nothing of the run itself
+};
+
 struct Declaration {
   // Canonical: Transformers' or LLaMA-Factory's word where they have one, else the path in
   // ds_config.json, else the path in an Accelerate YAML.
@@ -212,6 +220,7 @@ struct Declaration {
   std::string reason{};
   // The value stands for values of other keys and is used up by them. An error of its own is shown.
   std::function<std::vector<Part>(const Json&)> parts{};
+  OnResume on_resume = OnResume::kListed;
 };
 
 [[nodiscard]] const std::vector<Declaration>& schema();

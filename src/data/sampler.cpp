@@ -17,10 +17,31 @@ constexpr std::uint64_t kShufflePurpose = 0x73687566'00000000U;
 Sampler::Sampler(std::int64_t num_rows,
                  std::int64_t global_batch_rows,
                  std::uint64_t seed,
-                 bool shuffle)
-    : num_rows_(num_rows), global_batch_rows_(global_batch_rows), seed_(seed), shuffle_(shuffle) {
+                 bool shuffle,
+                 const SamplerStart& start)
+    : num_rows_(num_rows),
+      global_batch_rows_(global_batch_rows),
+      seed_(seed),
+      shuffle_(shuffle),
+      start_(start) {
   ZEROTH_CHECK(num_rows >= 1, "a sampler needs rows, got {}", num_rows);
   ZEROTH_CHECK(global_batch_rows >= 1, "a global batch needs rows, got {}", global_batch_rows);
+  if (start_.at.row >= num_rows_) {
+    start_.at = {.epoch = start_.at.epoch + 1, .row = 0};
+  }
+}
+
+RowPosition Sampler::position_of(std::int64_t update) const {
+  ZEROTH_CHECK(update >= start_.update, "update {} is before {}", update, start_.update);
+  const std::int64_t left = num_rows_ - start_.at.row;
+  const std::int64_t in_first_epoch = (left + global_batch_rows_ - 1) / global_batch_rows_;
+  const std::int64_t further = update - start_.update;
+  if (further < in_first_epoch) {
+    return {.epoch = start_.at.epoch, .row = start_.at.row + further * global_batch_rows_};
+  }
+  const std::int64_t later = further - in_first_epoch;
+  return {.epoch = start_.at.epoch + 1 + later / updates_per_epoch(),
+          .row = later % updates_per_epoch() * global_batch_rows_};
 }
 
 std::int64_t Sampler::updates_per_epoch() const noexcept {
@@ -28,9 +49,9 @@ std::int64_t Sampler::updates_per_epoch() const noexcept {
 }
 
 std::vector<std::int64_t> Sampler::global_batch(std::int64_t update) {
-  ZEROTH_CHECK(update >= 0, "updates are counted from 0, got {}", update);
-  shuffle_epoch(update / updates_per_epoch());
-  const std::int64_t begin = (update % updates_per_epoch()) * global_batch_rows_;
+  const RowPosition position = position_of(update);
+  shuffle_epoch(position.epoch);
+  const std::int64_t begin = position.row;
   const std::int64_t end = begin + std::min(global_batch_rows_, num_rows_ - begin);
   return {order_.begin() + begin, order_.begin() + end};
 }

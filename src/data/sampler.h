@@ -8,16 +8,39 @@
 
 namespace zeroth::data {
 
+// Where in the rows a global batch begins. Row 0 of an epoch is the end of the one before.
+struct RowPosition {
+  std::int64_t epoch = 0;
+  std::int64_t row = 0;  // in the epoch's order
+
+  friend bool operator==(const RowPosition&, const RowPosition&) = default;
+};
+
+// A global batch and the place where it begins: what went before may have been cut into other
+// batches.
+struct SamplerStart {
+  std::int64_t update = 0;
+  RowPosition at;
+};
+
 // Which rows form which global batch. The order depends on (seed, epoch) and the number of rows
 // alone, never on ranks, micro-batches or accumulation; each row comes exactly once per epoch. The
 // last global batch of an epoch may be smaller.
 class Sampler {
  public:
   // `shuffle` false keeps the order of the files. global_batch_rows >= 1, num_rows >= 1.
-  Sampler(std::int64_t num_rows, std::int64_t global_batch_rows, std::uint64_t seed, bool shuffle);
+  // A start beyond the rows of its epoch is that of the next one.
+  Sampler(std::int64_t num_rows,
+          std::int64_t global_batch_rows,
+          std::uint64_t seed,
+          bool shuffle,
+          const SamplerStart& start = {});
 
   [[nodiscard]] std::int64_t updates_per_epoch() const noexcept;  // rounded up
-  // Row indices of global batch `update` (counted from 0 over all epochs).
+  // Where global batch `update` (counted from 0 over all epochs, the start's or a later one)
+  // begins.
+  [[nodiscard]] RowPosition position_of(std::int64_t update) const;
+  // Its row indices.
   [[nodiscard]] std::vector<std::int64_t> global_batch(std::int64_t update);
 
  private:
@@ -27,6 +50,7 @@ class Sampler {
   std::int64_t global_batch_rows_;
   std::uint64_t seed_;
   bool shuffle_;
+  SamplerStart start_;
   std::int64_t epoch_ = -1;
   std::vector<std::int64_t> order_;
 };

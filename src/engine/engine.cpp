@@ -156,6 +156,21 @@ StepReport Engine::step() {
   return report;
 }
 
+Engine::Position Engine::position() const {
+  return {.updates = num_updates_,
+          .attempts = num_attempts_,
+          .scaler = scaler_ ? std::optional(scaler_->state()) : std::nullopt};
+}
+
+void Engine::set_position(const Position& position) {
+  ZEROTH_CHECK(micro_steps_done_ == 0, "a position is set between windows");
+  num_updates_ = position.updates;
+  num_attempts_ = position.attempts;
+  if (scaler_ && position.scaler) {
+    scaler_.emplace(options_.loss_scale, *position.scaler);
+  }
+}
+
 void Engine::settle() {
   for (zero::UnitState& unit : walk_->units()) {
     unit.settle();

@@ -91,6 +91,20 @@ class Engine {
 
   [[nodiscard]] double loss_scale() const noexcept { return scaler_ ? scaler_->scale() : 1.0; }
 
+  // What a checkpoint keeps beside the values of the units: between updates.
+  struct Position {
+    std::int64_t updates = 0;
+    std::int64_t attempts = 0;
+    std::optional<arithmetic::LossScaler::State> scaler;  // fp16
+  };
+
+  [[nodiscard]] Position position() const;
+  // A scaler's state is taken where this engine has one.
+  void set_position(const Position& position);
+
+  // For checkpoints.
+  [[nodiscard]] std::vector<zero::UnitState>& units() noexcept { return walk_->units(); }
+
   [[nodiscard]] const memory::Tally& tally() const noexcept { return *tally_; }
 
   // From and to files, since the start, of this rank.

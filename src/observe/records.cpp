@@ -1,5 +1,6 @@
 #include "observe/records.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -19,12 +20,16 @@ namespace {
 
 }  // namespace
 
-Records::Records(const std::filesystem::path& path)
+Records::Records(const std::filesystem::path& path, std::int64_t keep_bytes)
     : path_(path),
-      descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644)) {
-  if (descriptor_ < 0) {
+      descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (descriptor_ < 0 || ::ftruncate(descriptor_, std::min(keep_bytes, bytes())) != 0) {
     fail(path_);
   }
+}
+
+std::int64_t Records::bytes() const {
+  return ::lseek(descriptor_, 0, SEEK_END);
 }
 
 Records::~Records() {

@@ -11,13 +11,15 @@ namespace zeroth::observe {
 // never meets half a record and a killed run keeps all it had. kDisk if it cannot be written.
 class Records {
  public:
-  // An existing file is begun anew.
-  explicit Records(const std::filesystem::path& path);
+  // An existing file keeps its first `keep_bytes` and loses the rest.
+  explicit Records(const std::filesystem::path& path, std::int64_t keep_bytes = 0);
   ~Records();
   Records(const Records&) = delete;
   Records& operator=(const Records&) = delete;
 
   void append(const Json& record);
+
+  [[nodiscard]] std::int64_t bytes() const;
 
  private:
   std::filesystem::path path_;

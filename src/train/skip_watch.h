@@ -12,7 +12,11 @@ namespace zeroth::train {
 // attempts in a row as max_skipped_updates allows.
 class SkipWatch {
  public:
-  explicit SkipWatch(const config::RunConfig& config) : config_(config) {}
+  // `in_a_row`: attempts that had been skipped when the run was interrupted.
+  explicit SkipWatch(const config::RunConfig& config, std::int64_t in_a_row = 0)
+      : config_(config), in_a_row_(in_a_row) {}
+
+  [[nodiscard]] std::int64_t in_a_row() const noexcept { return in_a_row_; }
 
   // After each finished window. kData with what to change.
   void after(const engine::StepReport& report);

@@ -5,14 +5,17 @@
 #include <cmath>
 
 #include "base/log.h"
+#include "checkpoint/folder.h"
 #include "memory/process_memory.h"
 #include "train/batches.h"
+#include "train/checkpoint_load.h"
 #include "train/evaluate.h"
 #include <fmt/format.h>
 
 namespace zeroth::train {
 namespace {
 
+namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -23,64 +26,108 @@ Json finite_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
+// An old checkpoint that does not go is no reason to end a run.
+void remove_old_checkpoints(const config::RunConfig& config, const std::string& best) {
+  try {
+    checkpoint::rotate(config.output.output_dir, config.saving.total_limit, {best});
+  } catch (const Error& error) {
+    log::warn(error.what());
+  }
+}
+
 }  // namespace
 
-Trainer::Trainer(const config::RunConfig& config,
-                 const TrainPlan& plan,
-                 engine::Engine& engine,
-                 const data::Dataset& train,
-                 const data::Dataset* validation,
-                 text::TokenId pad_id)
-    : config_(config),
-      plan_(plan),
-      engine_(engine),
-      train_(train),
-      validation_(validation),
-      pad_id_(pad_id),
-      sampler_(static_cast<std::int64_t>(train.examples.size()),
-               plan.global_rows,
-               config.seed,
-               config.data.shuffle),
-      progress_(config.output.logging_steps),
-      skip_watch_(config),
-      counted_traffic_(engine.offload_traffic()) {
+Trainer::Trainer(const Trained& trained,
+                 const TrainInputs& inputs,
+                 Progress start,
+                 std::function<Request()> requests)
+    : trained_(trained),
+      config_(trained.config),
+      inputs_(inputs),
+      engine_(trained.engine),
+      requests_(std::move(requests)),
+      sampler_(static_cast<std::int64_t>(inputs.train.examples.size()),
+               inputs.plan.global_rows,
+               config_.seed,
+               config_.data.shuffle,
+               inputs.plan.start),
+      progress_(std::move(start)),
+      line_(config_.output.logging_steps),
+      skip_watch_(config_, progress_.skipped_in_a_row),
+      counted_traffic_(engine_.offload_traffic()),
+      first_window_(progress_.windows) {
   if (engine_.comm().rank() == 0) {
-    records_.emplace(std::filesystem::path(config.output.output_dir) / "metrics.jsonl");
+    records_.emplace(fs::path(config_.output.output_dir) / "metrics.jsonl",
+                     progress_.metrics_bytes);
   }
 }
 
 void Trainer::record(const Json& record) {
   if (records_) {
     records_->append(record);
+    progress_.metrics_bytes = records_->bytes();
   }
 }
 
 TrainSummary Trainer::run() {
-  for (std::int64_t attempt = 0; attempt < plan_.total_updates; ++attempt) {
+  const bool to_the_end = train_until_stopped();
+  line_.finish();
+  if (to_the_end) {
+    finish();
+  }
+  summary_.train_loss = progress_.total_loss.mean();
+  summary_.progress = progress_;
+  return summary_;
+}
+
+// False if people asked to stop before the last update.
+bool Trainer::train_until_stopped() {
+  for (std::int64_t attempt = inputs_.plan.start.update; attempt < inputs_.plan.total_updates;
+       ++attempt) {
     const Window window = train_window(attempt);
-    epoch_ = epoch_after(attempt);
+    count(window, attempt);
     observe(window, attempt);
     warn_of_skips(window.report);
     skip_watch_.after(window.report);
-    evaluate_if_due(attempt);
+    progress_.skipped_in_a_row = skip_watch_.in_a_row();
+    evaluate_if_due();
+    const Request asked = agreed_request();
+    if (asked.save || asked.stop != 0 || save_is_due(window.report)) {
+      save();
+    }
+    if (asked.stop != 0 && attempt + 1 < inputs_.plan.total_updates) {
+      summary_.stopped_by = asked.stop;
+      return false;
+    }
   }
-  if (validation_ != nullptr && evaluated_at_ != summary_.updates) {
+  return true;
+}
+
+void Trainer::finish() {
+  if (inputs_.validation != nullptr && progress_.evaluated_at != updates()) {
     evaluate_now();
   }
-  progress_.finish();
-  if (summary_.updates == 0) {
+  if (updates() == 0) {
     throw Error(ErrorKind::kData,
                 fmt::format("no update was made: all {} attempts were skipped, and there is "
                             "nothing to save\n  Each warning above says why. max_steps {} counts "
                             "attempts: give it more, or see to it that fewer fail.",
-                            summary_.skipped,
-                            plan_.total_updates));
+                            progress_.skipped,
+                            inputs_.plan.total_updates));
   }
-  if (!std::isfinite(summary_.last_loss)) {
+  if (!std::isfinite(progress_.last_loss)) {
     log::warn("the last loss is not finite: the model that is saved now gives no finite numbers");
   }
-  summary_.train_loss = total_loss_.mean();
-  return summary_;
+  const config::SaveCadence cadence = config_.saving.cadence;
+  const bool by_count =
+      cadence == config::SaveCadence::kSteps || cadence == config::SaveCadence::kEpoch;
+  if ((by_count && saved_windows_ != progress_.windows) ||
+      (cadence == config::SaveCadence::kBest && found_best_)) {
+    save();
+  }
+  if (config_.saving.load_best_at_end) {
+    load_best();
+  }
 }
 
 Trainer::Window Trainer::train_window(std::int64_t attempt) {
@@ -89,11 +136,11 @@ Trainer::Window Trainer::train_window(std::int64_t attempt) {
   auto micro_steps = data::cut_into_micro_steps(
       global_batch, config_.batch.micro_batch_rows, engine_.comm().size(), engine_.comm().rank());
   Window window{.rows = static_cast<std::int64_t>(global_batch.size()),
-                .tokens = num_tokens(train_, global_batch),
+                .tokens = num_tokens(inputs_.train, global_batch),
                 .micro_steps = static_cast<std::int64_t>(micro_steps.size())};
   engine_.set_window(window.micro_steps);
   for (std::size_t index = 0; index < micro_steps.size(); ++index) {
-    const models::TokenBatch batch = token_batch(train_, micro_steps[index], pad_id_);
+    const models::TokenBatch batch = token_batch(inputs_.train, micro_steps[index], inputs_.pad_id);
     note_size(batch);
     const engine::Loss loss = engine_.forward(batch);
     engine_.backward(loss);
@@ -137,21 +184,33 @@ void Trainer::note_size(const models::TokenBatch& batch) {
   }
 }
 
+void Trainer::count(const Window& window, std::int64_t attempt) {
+  const engine::StepReport& report = window.report;
+  ++progress_.windows;
+  progress_.rows_at = sampler_.position_of(attempt + 1);
+  progress_.engine = engine_.position();
+  progress_.skipped += report.updated ? 0 : 1;
+  progress_.rows += window.rows;
+  progress_.tokens += window.tokens;
+  progress_.target_tokens += report.loss.weight;
+  progress_.seconds += window.seconds;
+  progress_.offloaded.read += window.offloaded.read;
+  progress_.offloaded.written += window.offloaded.written;
+  progress_.last_loss = report.loss.mean();
+  if (report.updated) {
+    progress_.total_loss.sum += report.loss.sum;
+    progress_.total_loss.weight += report.loss.weight;
+  }
+  const data::RowPosition& next = progress_.rows_at;
+  const std::int64_t in_epoch =
+      (next.row + inputs_.plan.global_rows - 1) / inputs_.plan.global_rows;
+  epoch_ = static_cast<double>(next.epoch * inputs_.plan.updates_per_epoch + in_epoch) /
+           static_cast<double>(inputs_.plan.updates_per_epoch);
+}
+
 void Trainer::observe(const Window& window, std::int64_t attempt) {
   const engine::StepReport& report = window.report;
   const double speed = static_cast<double>(window.tokens) / window.seconds;
-  summary_.updates = report.updated ? report.step : summary_.updates;
-  summary_.rows += window.rows;
-  summary_.tokens += window.tokens;
-  summary_.target_tokens += report.loss.weight;
-  summary_.seconds += window.seconds;
-  summary_.offloaded.read += window.offloaded.read;
-  summary_.offloaded.written += window.offloaded.written;
-  summary_.last_loss = report.loss.mean();
-  if (report.updated) {
-    total_loss_.sum += report.loss.sum;
-    total_loss_.weight += report.loss.weight;
-  }
   record({{"kind", "update"},
           {"step", report.step},
           {"updated", report.updated},
@@ -171,18 +230,36 @@ void Trainer::observe(const Window& window, std::int64_t attempt) {
           {"model_state_bytes", engine_.tally().model_state_bytes()},
           {"offload_read_bytes", window.offloaded.read},
           {"offload_write_bytes", window.offloaded.written}});
-  const double per_update = summary_.seconds / static_cast<double>(attempt + 1);
+  add_to_history(report);
+  const std::int64_t total = inputs_.plan.total_updates;
+  const double per_update = progress_.seconds / static_cast<double>(progress_.windows);
   if (engine_.comm().rank() == 0) {
-    progress_.show(
-        {.step = attempt + 1,
-         .total = plan_.total_updates,
-         .loss = report.loss.mean(),
-         .learning_rate = report.learning_rate,
-         .grad_norm = report.grad_norm,
-         .clip_factor = report.clip_factor,
-         .skipped = !report.updated,
-         .tokens_per_second = static_cast<double>(summary_.tokens) / summary_.seconds,
-         .seconds_left = per_update * static_cast<double>(plan_.total_updates - attempt - 1)});
+    line_.show({.step = attempt + 1,
+                .total = total,
+                .loss = report.loss.mean(),
+                .learning_rate = report.learning_rate,
+                .grad_norm = report.grad_norm,
+                .clip_factor = report.clip_factor,
+                .skipped = !report.updated,
+                .tokens_per_second = static_cast<double>(progress_.tokens) / progress_.seconds,
+                .seconds_left = per_update * static_cast<double>(total - attempt - 1)});
+  }
+}
+
+// The loss since the last entry, as Transformers averages it.
+void Trainer::add_to_history(const engine::StepReport& report) {
+  if (!report.updated) {
+    return;
+  }
+  progress_.unlogged_loss.sum += report.loss.sum;
+  progress_.unlogged_loss.weight += report.loss.weight;
+  if (report.step % config_.output.logging_steps == 0) {
+    progress_.log_history.push_back({{"epoch", epoch_},
+                                     {"grad_norm", finite_or_null(report.grad_norm)},
+                                     {"learning_rate", report.learning_rate},
+                                     {"loss", finite_or_null(progress_.unlogged_loss.mean())},
+                                     {"step", report.step}});
+    progress_.unlogged_loss = {};
   }
 }
 
@@ -190,7 +267,7 @@ void Trainer::warn_of_skips(const engine::StepReport& report) {
   if (report.updated && report.non_finite.empty()) {
     return;
   }
-  progress_.finish();
+  line_.finish();
   if (report.updated) {
     log::warn(
         fmt::format("update {} was made with inf or NaN in {}, since check_grad_overflow is "
@@ -199,7 +276,6 @@ void Trainer::warn_of_skips(const engine::StepReport& report) {
                     report.non_finite));
     return;
   }
-  ++summary_.skipped;
   log::warn(fmt::format("attempt {} made no update: {}", report.attempts, why_skipped(report)));
 }
 
@@ -218,16 +294,19 @@ std::string Trainer::why_skipped(const engine::StepReport& report) const {
                      scale);
 }
 
-void Trainer::evaluate_if_due(std::int64_t attempt) {
-  if (validation_ == nullptr) {
+bool Trainer::ends_epoch() const {
+  return progress_.rows_at.row == 0;
+}
+
+void Trainer::evaluate_if_due() {
+  if (inputs_.validation == nullptr) {
     return;
   }
   const std::int64_t every =
       config_.output.eval_steps > 0 ? config_.output.eval_steps : config_.output.logging_steps;
-  const bool by_steps =
-      config_.output.eval_cadence == config::Cadence::kSteps && (attempt + 1) % every == 0;
-  const bool by_epoch = config_.output.eval_cadence == config::Cadence::kEpoch &&
-                        (attempt + 1) % plan_.updates_per_epoch == 0;
+  const config::Cadence cadence = config_.output.eval_cadence;
+  const bool by_steps = cadence == config::Cadence::kSteps && progress_.windows % every == 0;
+  const bool by_epoch = cadence == config::Cadence::kEpoch && ends_epoch();
   if (by_steps || by_epoch) {
     evaluate_now();
   }
@@ -235,26 +314,106 @@ void Trainer::evaluate_if_due(std::int64_t attempt) {
 
 void Trainer::evaluate_now() {
   const Clock::time_point start = Clock::now();
-  engine_.comm().note(fmt::format("evaluation after update {}", summary_.updates));
-  const engine::Loss loss = evaluate(engine_, *validation_, config_.batch.eval_rows, pad_id_);
-  evaluated_at_ = summary_.updates;
-  summary_.eval_loss = loss.mean();
+  engine_.comm().note(fmt::format("evaluation after update {}", updates()));
+  const data::Dataset& rows = *inputs_.validation;
+  const engine::Loss loss = evaluate(engine_, rows, config_.batch.eval_rows, inputs_.pad_id);
+  const double seconds = seconds_since(start);
+  progress_.evaluated_at = updates();
+  progress_.eval_loss = loss.mean();
+  if (std::isfinite(loss.mean()) && (!progress_.best || loss.mean() < progress_.best->loss)) {
+    progress_.best = {.loss = loss.mean(), .update = updates(), .checkpoint = {}};
+    found_best_ = true;
+  }
   record({{"kind", "evaluation"},
-          {"step", summary_.updates},
+          {"step", updates()},
           {"epoch", epoch_},
           {"loss", finite_or_null(loss.mean())},
           {"perplexity", finite_or_null(std::exp(loss.mean()))},
-          {"rows", validation_->examples.size()},
+          {"rows", rows.examples.size()},
           {"target_tokens", loss.weight},
-          {"seconds", seconds_since(start)}});
-  progress_.finish();
+          {"seconds", seconds}});
+  progress_.log_history.push_back({{"epoch", epoch_},
+                                   {"eval_loss", finite_or_null(loss.mean())},
+                                   {"eval_runtime", seconds},
+                                   {"step", updates()}});
+  line_.finish();
   log::info(fmt::format(
       "evaluation after update {}: loss {:.4f}, perplexity {:.3f} over {} rows, {} target tokens",
-      summary_.updates,
+      updates(),
       loss.mean(),
       std::exp(loss.mean()),
-      validation_->examples.size(),
+      rows.examples.size(),
       observe::grouped(loss.weight)));
+}
+
+// A signal reaches the ranks at different times; what one was asked, all do.
+Request Trainer::agreed_request() {
+  const Request mine = requests_();
+  const std::vector<double> all = engine_.comm().gather_values(
+      "requests", std::vector<double>{mine.save ? 1.0 : 0.0, static_cast<double>(mine.stop)});
+  Request agreed;
+  for (std::size_t at = 0; at < all.size(); at += 2) {
+    agreed.save = agreed.save || all[at] != 0;
+    agreed.stop = agreed.stop != 0 ? agreed.stop : static_cast<int>(all[at + 1]);
+  }
+  return agreed;
+}
+
+bool Trainer::save_is_due(const engine::StepReport& report) const {
+  const config::SavingSettings& saving = config_.saving;
+  switch (saving.cadence) {
+    case config::SaveCadence::kNo:
+      return false;
+    case config::SaveCadence::kSteps: {
+      const double share = saving.steps * static_cast<double>(inputs_.plan.total_updates);
+      const auto every =
+          static_cast<std::int64_t>(saving.steps < 1 ? std::ceil(share) : saving.steps);
+      return report.updated && updates() % every == 0;
+    }
+    case config::SaveCadence::kEpoch:
+      return ends_epoch();
+    case config::SaveCadence::kBest:
+      return found_best_;
+  }
+  return false;
+}
+
+void Trainer::save() {
+  const Clock::time_point start = Clock::now();
+  engine_.comm().note(fmt::format("checkpoint of update {}", updates()));
+  std::optional<BestEvaluation>& best = progress_.best;
+  if (best && best->update == updates()) {
+    best->checkpoint = checkpoint::folder_name(updates());
+  }
+  summary_.checkpoint = save_checkpoint(trained_, progress_, inputs_.fingerprints);
+  ++summary_.num_checkpoints;
+  saved_windows_ = progress_.windows;
+  found_best_ = false;
+  line_.finish();
+  log::info(
+      fmt::format("{} saved in {:.1f} s", summary_.checkpoint.string(), seconds_since(start)));
+  const bool keeps_best = best && (config_.saving.load_best_at_end ||
+                                   config_.saving.cadence == config::SaveCadence::kBest);
+  if (engine_.comm().rank() == 0) {
+    remove_old_checkpoints(config_, keeps_best ? best->checkpoint : "");
+  }
+}
+
+// Weights of the best evaluation (case K20), where those are not the last ones.
+void Trainer::load_best() {
+  const std::optional<BestEvaluation>& best = progress_.best;
+  if (!best || best->checkpoint.empty()) {
+    throw Error(ErrorKind::kCheckpoint,
+                "load_best_model_at_end finds no checkpoint of a best evaluation\n  No evaluation "
+                "gave a finite loss, or none was saved.");
+  }
+  summary_.best_loaded = best;
+  if (best->update == updates()) {
+    return;
+  }
+  const fs::path folder = fs::path(config_.output.output_dir) / best->checkpoint;
+  engine_.comm().note("loading the best weights");
+  load_weights(open_weights(folder, engine_.comm()), engine_);
 }
 
 // Of all ranks together.
@@ -263,15 +422,11 @@ void Trainer::record_micro_step(std::int64_t index,
                                 std::int64_t window_rows) {
   const std::int64_t rows_a_step = config_.batch.micro_batch_rows * engine_.comm().size();
   record({{"kind", "micro_step"},
-          {"step", summary_.updates + 1},
+          {"step", updates() + 1},
           {"micro_step", index + 1},
           {"loss", finite_or_null(loss.mean())},
           {"rows", std::min(rows_a_step, window_rows - index * rows_a_step)},
           {"target_tokens", loss.weight}});
-}
-
-double Trainer::epoch_after(std::int64_t attempt) const {
-  return static_cast<double>(attempt + 1) / static_cast<double>(plan_.updates_per_epoch);
 }
 
 }  // namespace zeroth::train

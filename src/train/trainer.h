@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "config/run_config.h"
@@ -10,7 +11,10 @@
 #include "engine/engine.h"
 #include "observe/progress.h"
 #include "observe/records.h"
+#include "train/checkpoint_save.h"
 #include "train/plan.h"
+#include "train/progress.h"
+#include "train/result.h"
 #include "train/skip_watch.h"
 
 namespace zeroth::train {
@@ -22,29 +26,40 @@ struct MicroBatchSize {
   std::int64_t targets = 0;  // of all rows
 };
 
-struct TrainSummary {
-  std::int64_t updates = 0;
-  std::int64_t skipped = 0;  // attempts that made no update
-  std::int64_t rows = 0;
-  std::int64_t tokens = 0;
-  std::int64_t target_tokens = 0;
-  double seconds = 0;
-  double train_loss = 0;  // token-weighted over all updates
-  double last_loss = 0;   // of the last update
-  std::optional<double> eval_loss;
-  offload::Traffic offloaded;  // from and to files, by all ranks
-  MicroBatchSize largest;
+// What people ask of a running process by signals.
+struct Request {
+  bool save = false;
+  int stop = 0;  // the signal; 0: go on
 };
 
-// The loop: batches -> engine -> evaluate -> observe. Everything it is given must outlive it.
+struct TrainSummary {
+  Progress progress;
+  double train_loss = 0;  // token-weighted over all updates
+  MicroBatchSize largest;
+  int stopped_by = 0;                         // the signal; 0: the run came to its end
+  std::filesystem::path checkpoint;           // the last that was written; empty: none
+  std::int64_t num_checkpoints = 0;           // written by this process
+  std::optional<BestEvaluation> best_loaded;  // the weights are this evaluation's, not the last
+};
+
+// What a trainer trains with. Borrowed.
+struct TrainInputs {
+  const TrainPlan& plan;
+  const data::Dataset& train;
+  const data::Dataset* validation;  // nullptr: none
+  text::TokenId pad_id;
+  const Fingerprints& fingerprints;
+};
+
+// The loop: batches -> engine -> evaluate -> observe -> save. Everything it is given must outlive
+// it.
 class Trainer {
  public:
-  Trainer(const config::RunConfig& config,
-          const TrainPlan& plan,
-          engine::Engine& engine,
-          const data::Dataset& train,
-          const data::Dataset* validation,
-          text::TokenId pad_id);
+  // `start`: how far the run had come. `requests` gives what was asked since its last call.
+  Trainer(const Trained& trained,
+          const TrainInputs& inputs,
+          Progress start,
+          std::function<Request()> requests);
 
   [[nodiscard]] TrainSummary run();
 
@@ -59,33 +74,44 @@ class Trainer {
     offload::Traffic offloaded;  // by all ranks
   };
 
+  [[nodiscard]] bool train_until_stopped();
+  void finish();
   [[nodiscard]] Window train_window(std::int64_t attempt);
   [[nodiscard]] offload::Traffic take_traffic();
   void note_size(const models::TokenBatch& batch);
+  void count(const Window& window, std::int64_t attempt);
   void observe(const Window& window, std::int64_t attempt);
+  void add_to_history(const engine::StepReport& report);
   void warn_of_skips(const engine::StepReport& report);
   [[nodiscard]] std::string why_skipped(const engine::StepReport& report) const;
-  void evaluate_if_due(std::int64_t attempt);
+  void evaluate_if_due();
   void evaluate_now();
+  [[nodiscard]] Request agreed_request();
+  [[nodiscard]] bool save_is_due(const engine::StepReport& report) const;
+  void save();
+  void load_best();
   void record(const Json& record);
   void record_micro_step(std::int64_t index, const engine::Loss& loss, std::int64_t window_rows);
-  [[nodiscard]] double epoch_after(std::int64_t attempt) const;
+  [[nodiscard]] bool ends_epoch() const;
 
+  [[nodiscard]] std::int64_t updates() const noexcept { return progress_.engine.updates; }
+
+  const Trained& trained_;
   const config::RunConfig& config_;
-  const TrainPlan& plan_;
+  const TrainInputs& inputs_;
   engine::Engine& engine_;
-  const data::Dataset& train_;
-  const data::Dataset* validation_;
-  text::TokenId pad_id_;
+  std::function<Request()> requests_;
   data::Sampler sampler_;
+  Progress progress_;
   std::optional<observe::Records> records_;  // on rank 0
-  observe::ProgressLine progress_;
+  observe::ProgressLine line_;
   TrainSummary summary_;
-  engine::Loss total_loss_;
   double epoch_ = 0;
   SkipWatch skip_watch_;
   offload::Traffic counted_traffic_;  // of this rank, of the windows that have been told
-  std::int64_t evaluated_at_ = -1;    // updates made at the last evaluation
+  std::int64_t saved_windows_ = -1;   // at the last checkpoint
+  bool found_best_ = false;           // by the last evaluation, and not saved yet
+  std::int64_t first_window_ = 0;     // of this process
 };
 
 }  // namespace zeroth::train

@@ -11,7 +11,8 @@ namespace zeroth::worker {
 
 using CommPtr = std::shared_ptr<comm::Communicator>;
 
-void run_train(const config::RunConfig& config, const CommPtr& comm);
+// Gives the exit code: 128 + signal where people stopped it.
+[[nodiscard]] int run_train(const config::RunConfig& config, const CommPtr& comm);
 void run_eval(const config::RunConfig& config, const CommPtr& comm);
 void run_predict(const config::RunConfig& config, const CommPtr& comm);
 void run_init_model(const config::RunConfig& config);

@@ -65,7 +65,7 @@ void keep_freed_memory() {
   ::mallopt(M_TOP_PAD, 64 * kMiB);
 }
 
-using RankCommand = void (*)(const RunConfig&, const zeroth::worker::CommPtr&);
+using RankCommand = int (*)(const RunConfig&, const zeroth::worker::CommPtr&);
 
 using Status = std::optional<zeroth::WorkerStatus>;
 
@@ -79,7 +79,7 @@ int report(Status& status, ErrorKind kind, const std::string& message) {
 }
 
 // A rank that fails says why to the others, so that none of them waits or wonders.
-void run_as_rank(RankCommand command, const RunConfig& config, Status& status) {
+int run_as_rank(RankCommand command, const RunConfig& config, Status& status) {
   const zeroth::worker::RankHooks hooks{
       .activity = [&status](const std::string& activity) { status->set_activity(activity); },
       .give_up =
@@ -87,27 +87,35 @@ void run_as_rank(RankCommand command, const RunConfig& config, Status& status) {
   const zeroth::worker::CommPtr comm = zeroth::worker::join_ranks(config, hooks);
   try {
     zeroth::engine::share_processors(*comm, config.threads);
-    command(config, comm);
+    return command(config, comm);
   } catch (const std::exception& error) {
     comm->abort(error.what());
     throw;
   }
 }
 
-void run(const RunConfig& config, Status& status) {
+// A command that gives no exit code of its own.
+template <auto kCommand>
+int done(const RunConfig& config, const zeroth::worker::CommPtr& comm) {
+  kCommand(config, comm);
+  return 0;
+}
+
+int run(const RunConfig& config, Status& status) {
   keep_freed_memory();
   switch (config.command) {
     case Command::kTrain:
       return run_as_rank(zeroth::worker::run_train, config, status);
     case Command::kEval:
-      return run_as_rank(zeroth::worker::run_eval, config, status);
+      return run_as_rank(done<zeroth::worker::run_eval>, config, status);
     case Command::kPredict:
-      return run_as_rank(zeroth::worker::run_predict, config, status);
+      return run_as_rank(done<zeroth::worker::run_predict>, config, status);
     case Command::kInitModel:
       at::set_num_threads(static_cast<int>(
           config.threads > 0 ? config.threads
                              : static_cast<std::int64_t>(std::thread::hardware_concurrency())));
-      return zeroth::worker::run_init_model(config);
+      zeroth::worker::run_init_model(config);
+      return 0;
     default:
       break;
   }
@@ -137,8 +145,7 @@ int main(int argc, char** argv) {
     const RunConfig config = read_config(descriptors.config);
     zeroth::worker::answer_signals(config.command, config.launch.rank == 0);
     zeroth::worker::answer_lost_files(*status);
-    run(config, status);
-    return 0;
+    return run(config, status);
   } catch (const Error& error) {
     return report(status, error.kind(), error.what());
   } catch (const c10::Error& error) {

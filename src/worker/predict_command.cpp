@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "base/text.h"
+#include "comm/gather_texts.h"
 #include "config/report.h"
 #include "generate/generate.h"
 #include "observe/progress.h"
@@ -83,7 +84,8 @@ class Predictor {
     for (std::size_t first = 0; first < prompts.size(); first += round) {
       const std::size_t begin = std::min(prompts.size(), first + rank * batch);
       const std::size_t count = std::min(batch, prompts.size() - begin);
-      write(gather_texts(engine_.comm(), "answers", predict(prompts.subspan(begin, count)).dump()));
+      write(comm::gather_texts(
+          engine_.comm(), "answers", predict(prompts.subspan(begin, count)).dump()));
     }
     return outcome_;
   }

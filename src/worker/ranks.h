@@ -31,9 +31,4 @@ void require_same_rows(comm::Communicator& comm,
                        const std::string& what,
                        const data::Dataset& dataset);
 
-// Every rank's text at every rank, in rank order. Collective.
-[[nodiscard]] std::vector<std::string> gather_texts(comm::Communicator& comm,
-                                                    const std::string& label,
-                                                    const std::string& text);
-
 }  // namespace zeroth::worker

@@ -12,6 +12,9 @@ namespace {
 // Read by a signal handler: a pointer to a literal, nothing more.
 std::atomic<const char*> lost_words{""};
 std::atomic<bool> speaks_for_run{true};  // one rank answers for all
+std::atomic<bool> requests_are_kept{false};
+std::atomic<int> stop_asked{0};  // the signal
+std::atomic<bool> save_asked{false};
 
 // write(2) alone is allowed in a handler.
 void say(const char* text) noexcept {
@@ -19,6 +22,15 @@ void say(const char* text) noexcept {
 }
 
 void stop(int signal) {
+  int nobody = 0;
+  if (requests_are_kept && stop_asked.compare_exchange_strong(nobody, signal)) {
+    if (speaks_for_run) {
+      say(signal == SIGINT ? "\nSIGINT" : "\nSIGTERM");
+      say(": this update is finished and saved, then the run ends; a second signal ends it at "
+          "once\n");
+    }
+    return;
+  }
   if (speaks_for_run) {
     say(signal == SIGINT ? "\nstopped by SIGINT: " : "\nstopped by SIGTERM: ");
     say(lost_words.load());
@@ -26,17 +38,19 @@ void stop(int signal) {
   ::_exit(128 + signal);
 }
 
-void decline(int /*signal*/) {
+void save(int /*signal*/) {
+  save_asked = requests_are_kept.load();
   if (speaks_for_run) {
-    say("SIGUSR1: saving on request is not built yet; the run goes on\n");
+    say(save_asked ? "SIGUSR1: a checkpoint is written after this update, and the run goes on\n"
+                   : "SIGUSR1: nothing is there to save now; the run goes on\n");
   }
 }
 
 const char* words_for(config::Command command) noexcept {
   switch (command) {
     case config::Command::kTrain:
-      return "weights are saved at the end of a run only (checkpoints are not built yet), so none "
-             "were kept; metrics.jsonl has the updates that were made\n";
+      return "nothing is saved now; a checkpoint that stands is gone on from with "
+             "--resume_from_checkpoint latest\n";
     case config::Command::kPredict:
       return "generated_predictions.jsonl has the rows that were finished\n";
     default:
@@ -59,7 +73,19 @@ void answer_signals(config::Command command, bool speaks) {
   speaks_for_run = speaks;
   install(SIGINT, stop);
   install(SIGTERM, stop);
-  install(SIGUSR1, decline);
+  install(SIGUSR1, save);
+}
+
+KeptRequests::KeptRequests() {
+  requests_are_kept = true;
+}
+
+KeptRequests::~KeptRequests() {
+  requests_are_kept = false;
+}
+
+train::Request KeptRequests::take() {
+  return {.save = save_asked.exchange(false), .stop = stop_asked};
 }
 
 }  // namespace zeroth::worker

@@ -1,6 +1,7 @@
 #include "worker/tables.h"
 
 #include <cmath>
+#include <csignal>
 
 #include "config/schedule_rules.h"
 #include "observe/progress.h"
@@ -142,32 +143,73 @@ std::string plan_lines(const config::RunConfig& config, const train::TrainPlan& 
                      config::rates_line(plan.schedule, plan.total_updates));
 }
 
+namespace {
+
+std::string counts_text(const train::Progress& progress) {
+  return fmt::format("{} updates, {} attempts skipped, {} rows, {} tokens ({} targets) in {}",
+                     progress.engine.updates,
+                     progress.skipped,
+                     grouped(progress.rows),
+                     grouped(progress.tokens),
+                     grouped(progress.target_tokens),
+                     observe::clock_text(progress.seconds));
+}
+
+std::string losses_text(const train::TrainSummary& summary) {
+  const train::Progress& progress = summary.progress;
+  std::string text = fmt::format("train loss {:.4f} over all updates, {:.4f} in the last",
+                                 summary.train_loss,
+                                 progress.last_loss);
+  if (progress.eval_loss) {
+    text += fmt::format("; validation loss {:.4f}, perplexity {:.3f}",
+                        *progress.eval_loss,
+                        std::exp(*progress.eval_loss));
+  }
+  if (summary.best_loaded) {
+    text +=
+        fmt::format("\nthe result has the weights of the best evaluation: update {}, loss {:.4f}",
+                    summary.best_loaded->update,
+                    summary.best_loaded->loss);
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string finish_table(const config::RunConfig& config,
                          const train::TrainSummary& summary,
                          const std::vector<std::filesystem::path>& files) {
   std::string text =
-      fmt::format("done: {} updates, {} attempts skipped, {} rows, {} tokens ({} targets) in {}\n",
-                  summary.updates,
-                  summary.skipped,
-                  grouped(summary.rows),
-                  grouped(summary.tokens),
-                  grouped(summary.target_tokens),
-                  observe::clock_text(summary.seconds));
-  text += fmt::format("train loss {:.4f} over all updates, {:.4f} in the last",
-                      summary.train_loss,
-                      summary.last_loss);
-  if (summary.eval_loss) {
-    text += fmt::format("; validation loss {:.4f}, perplexity {:.3f}",
-                        *summary.eval_loss,
-                        std::exp(*summary.eval_loss));
-  }
-  text += "\nfiles:";
+      fmt::format("done: {}\n{}\nfiles:", counts_text(summary.progress), losses_text(summary));
   for (const auto& file : files) {
     text += fmt::format("\n  {} ({})",
                         file.string(),
                         bytes_text(static_cast<std::int64_t>(std::filesystem::file_size(file))));
   }
+  if (!summary.checkpoint.empty()) {
+    text += fmt::format("\n  {} (a checkpoint{})",
+                        summary.checkpoint.string(),
+                        summary.num_checkpoints == 1
+                            ? ""
+                            : fmt::format(", the last of {}", summary.num_checkpoints));
+  }
   return text + "\nnext: " + next_command(config);
+}
+
+const char* signal_name(int signal) noexcept {
+  return signal == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
+std::string stop_table(const config::RunConfig& config, const train::TrainSummary& summary) {
+  const std::string done = fmt::format("stopped by {}: {}\n{} holds all of it",
+                                       signal_name(summary.stopped_by),
+                                       counts_text(summary.progress),
+                                       summary.checkpoint.string());
+  return config.saving.only_model
+             ? done +
+                   " but the optimizer's state (save_only_model): a new run can start from its "
+                   "weights"
+             : done + "\ngo on with the same command and --resume_from_checkpoint latest";
 }
 
 }  // namespace zeroth::worker

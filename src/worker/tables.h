@@ -21,5 +21,9 @@ namespace zeroth::worker {
 [[nodiscard]] std::string finish_table(const config::RunConfig& config,
                                        const train::TrainSummary& summary,
                                        const std::vector<std::filesystem::path>& files);
+// For a run that a signal ended.
+[[nodiscard]] std::string stop_table(const config::RunConfig& config,
+                                     const train::TrainSummary& summary);
+[[nodiscard]] const char* signal_name(int signal) noexcept;  // SIGINT or SIGTERM
 
 }  // namespace zeroth::worker

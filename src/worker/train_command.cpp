@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <optional>
 
@@ -7,16 +8,23 @@
 #include "base/log.h"
 #include "base/machine_memory.h"
 #include "base/output_folder.h"
+#include "checkpoint/folder.h"
+#include "comm/gather_texts.h"
 #include "config/report.h"
+#include "formats/fingerprint.h"
 #include "memory/process_memory.h"
 #include "plan/report.h"
+#include "train/checkpoint_load.h"
+#include "train/checkpoint_save.h"
 #include "train/engine_options.h"
-#include "train/save_result.h"
+#include "train/result.h"
 #include "train/trainer.h"
+#include "train/trainer_state.h"
 #include "worker/commands.h"
 #include "worker/inputs.h"
 #include "worker/memory_report.h"
 #include "worker/ranks.h"
+#include "worker/signals.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
 
@@ -36,13 +44,6 @@ inputs::TrainingData load_data(const config::RunConfig& config, const Inputs& in
     log::info(data_line("validation", *data.validation));
   }
   return data;
-}
-
-// Of a full model. DeepSpeed leaves a stage 3 run without gather_16bit to a converter, which makes
-// fp32 weights of it.
-at::ScalarType result_dtype(const config::RunConfig& config) {
-  const bool wide = config.zero.stage == 3 && !config.zero.gather_16bit_on_save.value_or(true);
-  return wide ? at::kFloat : train::compute_dtype(config);
 }
 
 // With rows as long as the longest that there is, which is known by now.
@@ -89,40 +90,103 @@ void require_memory(const plan::PlanInput& input) {
                                        "offload_param nvme at stage 3 let it rest in files."));
 }
 
-// Better now than after the last update: a result that has no room is refused before the run.
-void require_room(const config::RunConfig& config, const LoadedModel& loaded) {
-  const std::int64_t width =
-      loaded.adapter || result_dtype(config) == at::kFloat ? sizeof(float) : sizeof(float) / 2;
-  const std::int64_t numbers =
-      loaded.adapter ? loaded.model.num_trainable() : loaded.model.num_parameters();
-  const std::int64_t needed = numbers * width;
+// Better now than after hours: a result and a checkpoint that have no room are refused before the
+// run. `freed`: results that go first.
+void require_room(const train::Trained& trained, const std::vector<fs::path>& freed) {
+  const config::RunConfig& config = trained.config;
+  const bool saves = config.saving.cadence != config::SaveCadence::kNo;
+  const std::int64_t needed =
+      train::result_bytes(trained) + (saves ? train::checkpoint_bytes(trained) : 0);
   std::int64_t free = static_cast<std::int64_t>(fs::space(config.output.output_dir).available);
-  for (const fs::path& old : results_in(config.output.output_dir)) {
+  for (const fs::path& old : freed) {
     free += fs::is_regular_file(old) ? static_cast<std::int64_t>(fs::file_size(old)) : 0;
   }
   if (needed > free) {
     throw Error(ErrorKind::kDisk,
-                fmt::format("the result takes {} and the disk of --output_dir {} has {} left\n  "
-                            "Free some space or choose another folder.",
+                fmt::format("the result{} {} and the disk of --output_dir {} has {} left\n  Free "
+                            "some space or choose another folder{}.",
+                            saves ? " and one checkpoint take" : " takes",
                             observe::bytes_text(needed),
                             config.output.output_dir,
-                            observe::bytes_text(free)));
+                            observe::bytes_text(free),
+                            saves ? ", or write no checkpoints: --save_strategy no" : ""));
   }
 }
 
-std::vector<fs::path> save(const config::RunConfig& config,
-                           const LoadedModel& loaded,
-                           const engine::Engine& engine) {
-  const fs::path folder = config.output.output_dir;
-  std::vector<fs::path> files =
-      loaded.adapter ? train::save_adapter(folder, loaded.model, engine, *loaded.adapter)
-                     : train::save_model(folder, loaded.model, engine, result_dtype(config));
-  if (engine.comm().rank() != 0) {
-    return {};
+train::Fingerprints fingerprints_of(const config::RunConfig& config,
+                                    const Inputs& inputs,
+                                    const data::Dataset& train) {
+  const formats::ModelWeights weights(config.model.model_name_or_path);
+  return {.model = formats::model_fingerprint(inputs.model_config, weights),
+          .data = fmt::format("{:016x}-{}", train.fingerprint, train.examples.size())};
+}
+
+using Resumed = std::optional<train::OpenCheckpoint>;
+
+// What the run goes on from: rank 0's choice.
+Resumed checkpoint_to_resume(const config::RunConfig& config,
+                             comm::Communicator& comm,
+                             const train::Fingerprints& fingerprints) {
+  const std::string folder =
+      comm::gather_texts(comm, "choice of the checkpoint", config.resume.folder)[0];
+  if (folder.empty()) {
+    if (!config.resume.from.empty()) {
+      log::info(fmt::format("no checkpoint in {} to go on from: starting at update 0",
+                            config.output.output_dir));
+    }
+    return std::nullopt;
   }
-  const auto companions = train::copy_companions(config.model.model_name_or_path, folder);
-  files.insert(files.end(), companions.begin(), companions.end());
-  files.push_back(folder / "metrics.jsonl");
+  comm.note("reading the checkpoint");
+  Resumed resumed = train::open_checkpoint(folder, comm);
+  train::require_same_inputs(*resumed, fingerprints, config);
+  return resumed;
+}
+
+data::SamplerStart start_of(const Resumed& resumed) {
+  return resumed ? data::SamplerStart{.update = resumed->progress.windows,
+                                      .at = resumed->progress.rows_at}
+                 : data::SamplerStart{};
+}
+
+void load(const train::OpenCheckpoint& checkpoint, engine::Engine& engine) {
+  engine.comm().note("loading the checkpoint");
+  const auto start = std::chrono::steady_clock::now();
+  train::load_checkpoint(checkpoint, engine);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  log::info(fmt::format("going on from {} after update {}, epoch {} row {} (loaded in {:.1f} s)",
+                        checkpoint.folder.string(),
+                        checkpoint.progress.engine.updates,
+                        checkpoint.progress.rows_at.epoch,
+                        checkpoint.progress.rows_at.row,
+                        seconds.count()));
+}
+
+// Everything has been read and is good, and every rank has its room: only now may results of an
+// earlier run go. A run that goes on in the folder of its checkpoint keeps them until its own
+// stand.
+void take_over_folder(const train::Trained& trained, const Resumed& resumed) {
+  const fs::path output = trained.config.output.output_dir;
+  std::error_code error;
+  const bool goes_on = resumed && fs::equivalent(resumed->folder.parent_path(), output, error);
+  require_room(trained, goes_on ? std::vector<fs::path>{} : results_in(output));
+  checkpoint::remove_leftovers(output);
+  if (!goes_on) {
+    remove_results(output);
+  }
+  write_file_atomically(output / "effective_config.json",
+                        config::effective_config(trained.config).dump(2) + "\n");
+}
+
+std::vector<fs::path> save_last(const train::Trained& trained, const train::TrainSummary& summary) {
+  trained.engine.comm().note(fmt::format("save of update {}", summary.progress.engine.updates));
+  const fs::path output = trained.config.output.output_dir;
+  std::vector<fs::path> files = train::save_result(trained, output);
+  if (trained.engine.comm().rank() == 0) {
+    write_file_atomically(output / train::kTrainerStateFile,
+                          train::trainer_state(trained.config, summary.progress).dump(2) + "\n");
+    files.push_back(output / "metrics.jsonl");
+    files.push_back(output / train::kTrainerStateFile);
+  }
   return files;
 }
 
@@ -132,28 +196,52 @@ void print_summary(const config::RunConfig& config,
   if (!config.json_output) {
     return;
   }
-  Json json{{"updates", summary.updates},
-            {"skipped", summary.skipped},
-            {"rows", summary.rows},
-            {"tokens", summary.tokens},
-            {"target_tokens", summary.target_tokens},
-            {"train_loss", summary.train_loss},
-            {"last_loss", summary.last_loss},
-            {"eval_loss", nullptr},
-            {"seconds", summary.seconds},
-            {"memory", json_of(memory)},
-            {"offload_read_bytes", summary.offloaded.read},
-            {"offload_write_bytes", summary.offloaded.written},
-            {"output_dir", config.output.output_dir}};
-  if (summary.eval_loss) {
-    json["eval_loss"] = *summary.eval_loss;
-  }
+  const train::Progress& progress = summary.progress;
+  Json json{
+      {"updates", progress.engine.updates},
+      {"skipped", progress.skipped},
+      {"rows", progress.rows},
+      {"tokens", progress.tokens},
+      {"target_tokens", progress.target_tokens},
+      {"train_loss", summary.train_loss},
+      {"last_loss", progress.last_loss},
+      {"eval_loss", progress.eval_loss ? Json(*progress.eval_loss) : Json()},
+      {"seconds", progress.seconds},
+      {"memory", json_of(memory)},
+      {"offload_read_bytes", progress.offloaded.read},
+      {"offload_write_bytes", progress.offloaded.written},
+      {"output_dir", config.output.output_dir},
+      {"checkpoint", summary.checkpoint.empty() ? Json() : Json(summary.checkpoint.string())},
+      {"best_update", summary.best_loaded ? Json(summary.best_loaded->update) : Json()},
+      {"stopped_by", summary.stopped_by == 0 ? Json() : Json(signal_name(summary.stopped_by))}};
   std::puts(json.dump().c_str());
+}
+
+int report_end(const train::Trained& trained,
+               const train::TrainSummary& summary,
+               const std::vector<fs::path>& files,
+               const MemoryReport& memory) {
+  log::info(text_of(memory));
+  log::info(summary.stopped_by == 0 ? finish_table(trained.config, summary, files)
+                                    : stop_table(trained.config, summary));
+  print_summary(trained.config, summary, memory);
+  return summary.stopped_by == 0 ? 0 : 128 + summary.stopped_by;
+}
+
+train::TrainSummary train_rows(const train::Trained& trained,
+                               const train::TrainInputs& inputs,
+                               const Resumed& resumed) {
+  KeptRequests requests;
+  return train::Trainer(trained,
+                        inputs,
+                        resumed ? resumed->progress : train::Progress{},
+                        [&requests] { return requests.take(); })
+      .run();
 }
 
 }  // namespace
 
-void run_train(const config::RunConfig& config, const CommPtr& comm) {
+int run_train(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
   comm->note("reading the data");
   const Inputs inputs = inputs::open_data_inputs(config);
@@ -162,6 +250,8 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   if (data.validation) {
     require_same_rows(*comm, "validation", *data.validation);
   }
+  const train::Fingerprints fingerprints = fingerprints_of(config, inputs, data.train);
+  const Resumed resumed = checkpoint_to_resume(config, *comm, fingerprints);
   const plan::PlanInput input = plan_input(config, inputs, data);
   require_memory(input);
   const std::int64_t bytes_before = memory::proportional_set_bytes();
@@ -173,7 +263,7 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
   }
   log::info(plan::memory_line(input));
   const auto rows = static_cast<std::int64_t>(data.train.examples.size());
-  const train::TrainPlan plan = train::make_plan(config, rows);
+  const train::TrainPlan plan = train::make_plan(config, rows, start_of(resumed));
   log::info(plan_lines(config, plan));
 
   engine::Engine engine(loaded.model.units,
@@ -181,33 +271,37 @@ void run_train(const config::RunConfig& config, const CommPtr& comm) {
                         train::engine_options(config, plan.schedule),
                         comm,
                         loaded.tally);
+  if (resumed) {
+    load(*resumed, engine);
+  }
   comm->barrier("state of all ranks");  // a rank without room has said so by now
-  // Everything has been read and is good, and there is room: only now may results of an earlier run
-  // go.
+  const train::Trained trained{config, loaded.model, loaded.adapter, engine};
   if (comm->rank() == 0) {
-    require_room(config, loaded);
-    remove_results(config.output.output_dir);
-    write_file_atomically(fs::path(config.output.output_dir) / "effective_config.json",
-                          config::effective_config(config).dump(2) + "\n");
+    take_over_folder(trained, resumed);
   }
   for (const std::string& text : engine.resting_texts()) {
     log::info(text);
   }
-  const data::Dataset* validation = data.validation ? &*data.validation : nullptr;
-  const train::TrainSummary summary =
-      train::Trainer(config, plan, engine, data.train, validation, inputs.pad_id).run();
-  comm->note(fmt::format("save of update {}", summary.updates));
-  const std::vector<fs::path> files = save(config, loaded, engine);
+  const train::TrainSummary summary = train_rows(trained,
+                                                 {plan,
+                                                  data.train,
+                                                  data.validation ? &*data.validation : nullptr,
+                                                  inputs.pad_id,
+                                                  fingerprints},
+                                                 resumed);
+  const std::vector<fs::path> files =
+      summary.stopped_by == 0 ? save_last(trained, summary) : std::vector<fs::path>{};
   // While the others are there: what they share with this rank is counted in parts.
   const ProcessBytes process{.before = bytes_before, .at_end = memory::proportional_set_bytes()};
   comm->barrier("end of the save");  // the result is there, and every rank knows
-  if (comm->rank() == 0) {
-    const MemoryReport memory =
-        memory_report(config, inputs.model_config, engine.tally(), summary.largest, process);
-    log::info(text_of(memory));
-    log::info(finish_table(config, summary, files));
-    print_summary(config, summary, memory);
+  if (comm->rank() != 0) {
+    return summary.stopped_by == 0 ? 0 : 128 + summary.stopped_by;
   }
+  return report_end(
+      trained,
+      summary,
+      files,
+      memory_report(config, inputs.model_config, engine.tally(), summary.largest, process));
 }
 
 }  // namespace zeroth::worker

@@ -92,6 +92,14 @@ class UnitState {
   void overwrite_master(shard::Range part, const at::Tensor& values);
   void overwrite_moment(int index, shard::Range part, const at::Tensor& values);
 
+  // For checkpoints, by this rank alone: fp32 copies of a part of what its optimizer holds, and new
+  // values of it, which finish_update() then brings to the others.
+  [[nodiscard]] shard::Range own_range() const noexcept;
+  [[nodiscard]] at::Tensor own_master(shard::Range part) const;
+  [[nodiscard]] at::Tensor own_moment(int index, shard::Range part) const;
+  void set_own_master(shard::Range part, const at::Tensor& values);
+  void set_own_moment(int index, shard::Range part, const at::Tensor& values);
+
   // The first of this rank's parameters whose gradient holds inf or NaN, if one does.
   [[nodiscard]] std::optional<std::size_t> first_non_finite_gradient() const;
 
@@ -111,10 +119,9 @@ class UnitState {
   [[nodiscard]] std::span<float> master(shard::Range piece, PieceRoom& room) const;
   void round(shard::Range piece, PieceRoom& room) const;
   [[nodiscard]] std::vector<shard::Range> shard_ranges() const;
-  [[nodiscard]] shard::Range own_range() const noexcept;  // what this rank's optimizer holds
   [[nodiscard]] bool weights_are_master() const noexcept;
   [[nodiscard]] at::Tensor own_values(const Array& array, shard::Range part) const;
-  [[nodiscard]] at::Tensor own_master(shard::Range part) const;
+  [[nodiscard]] const Array& moment(int index) const;
 
   models::Unit* unit_;
   std::shared_ptr<SharedState> shared_;

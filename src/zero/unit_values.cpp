@@ -12,6 +12,14 @@ namespace zeroth::zero {
 
 using shard::Range;
 
+namespace {
+
+std::span<const std::byte> bytes_of(const at::Tensor& values) {
+  return {static_cast<const std::byte*>(values.data_ptr()), values.nbytes()};
+}
+
+}  // namespace
+
 // A copy of a part of own_range().
 at::Tensor UnitState::own_values(const Array& array, Range part) const {
   at::Tensor values = at::empty({part.size()}, at::kFloat);
@@ -33,10 +41,17 @@ at::Tensor UnitState::gather_master(Range part) const {
   return gather("master weights", part, [this](Range own) { return own_master(own); });
 }
 
-at::Tensor UnitState::gather_moment(int index, Range part) const {
+at::Tensor UnitState::own_moment(int index, Range part) const {
+  return own_values(moment(index), part);
+}
+
+const Array& UnitState::moment(int index) const {
   ZEROTH_CHECK(index >= 0 && index < shared_->options().num_moments, "moment {}", index);
-  const Array& moment = moments_[static_cast<std::size_t>(index)];
-  return gather("moments", part, [&](Range own) { return own_values(moment, own); });
+  return moments_[static_cast<std::size_t>(index)];
+}
+
+at::Tensor UnitState::gather_moment(int index, Range part) const {
+  return gather("moments", part, [&](Range own) { return own_moment(index, own); });
 }
 
 // From the ranks that hold it, each of which gives as much as the one that has most.
@@ -71,28 +86,30 @@ at::Tensor UnitState::gather(const std::string& what, Range part, const Own& own
 
 void UnitState::overwrite_master(Range part, const at::Tensor& values) {
   weights_->settle();
-  const Range own = own_range();
-  const Range here = shard::intersect(part, own);
+  const Range here = shard::intersect(part, own_range());
   if (here.size() > 0) {
-    const at::Tensor mine = values.narrow(0, here.begin - part.begin, here.size());
-    if (!weights_are_master()) {
-      master_.copy_in(here.begin - own.begin,
-                      {static_cast<const std::byte*>(mine.data_ptr()), mine.nbytes()});
-    }
-    weights_->store(here, mine);
+    set_own_master(here, values.narrow(0, here.begin - part.begin, here.size()));
   }
   finish_update();
 }
 
 void UnitState::overwrite_moment(int index, Range part, const at::Tensor& values) {
-  ZEROTH_CHECK(index >= 0 && index < shared_->options().num_moments, "moment {}", index);
-  const Range own = own_range();
-  const Range here = shard::intersect(part, own);
+  const Range here = shard::intersect(part, own_range());
   if (here.size() > 0) {
-    const at::Tensor mine = values.narrow(0, here.begin - part.begin, here.size());
-    moments_[static_cast<std::size_t>(index)].copy_in(
-        here.begin - own.begin, {static_cast<const std::byte*>(mine.data_ptr()), mine.nbytes()});
+    set_own_moment(index, here, values.narrow(0, here.begin - part.begin, here.size()));
   }
+}
+
+void UnitState::set_own_master(Range part, const at::Tensor& values) {
+  weights_->settle();
+  if (!weights_are_master()) {
+    master_.copy_in(part.begin - own_range().begin, bytes_of(values));
+  }
+  weights_->store(part, values);
+}
+
+void UnitState::set_own_moment(int index, Range part, const at::Tensor& values) {
+  moment(index).copy_in(part.begin - own_range().begin, bytes_of(values));
 }
 
 }  // namespace zeroth::zero

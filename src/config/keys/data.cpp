@@ -52,7 +52,8 @@ Declarations source_keys() {
        .required = kTrainOnly | bit(Command::kTrainTokenizer),
        .help = "data files, separated by commas: alpaca JSON or JSONL, for stage pt also .txt",
        .without_effect = unless_rows_come_from_elsewhere,
-       .field = field(&RunConfig::data, &DataSettings::dataset)},
+       .field = field(&RunConfig::data, &DataSettings::dataset),
+       .on_resume = OnResume::kNeedsAllow},
       {.name = "eval_dataset",
        .type = ValueType::kList,
        .default_value = Json::array(),
@@ -101,7 +102,8 @@ Declarations source_keys() {
        .section = kSection,
        .commands = kTrainOnly,
        .help = "train the rows in the order of the files",
-       .field = shuffle_field()},
+       .field = shuffle_field(),
+       .on_resume = OnResume::kNeedsAllow},
   };
 }
 
@@ -115,7 +117,8 @@ Declarations row_keys() {
        .section = kSection,
        .commands = kTrainAndEval,
        .help = "sft: instruction rows with the prompt masked; pt: plain text",
-       .field = field(&RunConfig::data, &DataSettings::stage)},
+       .field = field(&RunConfig::data, &DataSettings::stage),
+       .on_resume = OnResume::kNeedsAllow},
       {.name = "template",
        .type = ValueType::kChoice,
        .choices = {"alpaca", "default", "empty"},

@@ -20,6 +20,7 @@ using Declarations = std::vector<Declaration>;
 [[nodiscard]] Declarations optimizer_keys();  // another
 [[nodiscard]] Declarations schedule_keys();
 [[nodiscard]] Declarations output_keys();
+[[nodiscard]] Declarations saving_keys();  // checkpoints, and going on from one
 [[nodiscard]] Declarations generation_keys();
 [[nodiscard]] Declarations text_tool_keys();  // tokenize, train-tokenizer
 // Transformers' and LLaMA-Factory's further options.

@@ -57,7 +57,8 @@ Declarations finetune_keys() {
        .section = kFinetuneSection,
        .commands = kTrainOnly,
        .help = "train a LoRA adapter or all weights",
-       .field = field(&RunConfig::finetune, &FinetuneSettings::type)},
+       .field = field(&RunConfig::finetune, &FinetuneSettings::type),
+       .on_resume = OnResume::kNeedsAllow},
       {.name = "lora_rank",
        .aliases = {"lora_r"},
        .type = ValueType::kInteger,
@@ -67,7 +68,8 @@ Declarations finetune_keys() {
        .commands = kTrainOnly,
        .help = "rank of the adapter's matrices",
        .without_effect = only_with_lora,
-       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_rank)},
+       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_rank),
+       .on_resume = OnResume::kNeedsAllow},
       {.name = "lora_alpha",
        .type = ValueType::kNumber,
        .range = kPositive,
@@ -76,7 +78,8 @@ Declarations finetune_keys() {
        .help = "scale of the adapter: alpha / rank; default 2 x lora_rank",
        .without_effect = only_with_lora,
        .rule = twice_the_rank,
-       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_alpha)},
+       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_alpha),
+       .on_resume = OnResume::kNeedsAllow},
       {.name = "lora_dropout",
        .type = ValueType::kNumber,
        .range = {.min = 0, .max = 1, .max_excluded = true},
@@ -94,7 +97,8 @@ Declarations finetune_keys() {
        .commands = kTrainOnly,
        .help = "which linears get an adapter: all, or names such as q_proj,v_proj",
        .without_effect = only_for_a_new_adapter,
-       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_targets)},
+       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_targets),
+       .on_resume = OnResume::kNeedsAllow},
   };
 }
 
@@ -108,7 +112,8 @@ Declarations model_keys() {
        .commands = kRunFamily | bit(Command::kTokenize),
        .required = kRunFamily | bit(Command::kTokenize),
        .help = "a Hugging Face model folder on this machine",
-       .field = field(&RunConfig::model, &ModelSettings::model_name_or_path)},
+       .field = field(&RunConfig::model, &ModelSettings::model_name_or_path),
+       .on_resume = OnResume::kNeedsAllow},
       {.name = "model_config",
        .section = kModelSection,
        .commands = bit(Command::kInitModel) | bit(Command::kPlan),
@@ -141,7 +146,8 @@ Declarations model_keys() {
        .commands = kRunFamily | bit(Command::kInitModel),
        .help = "compute in bfloat16 with fp32 master weights and sums; otherwise fp32, whatever "
                "the stored type",
-       .field = switch_of(Precision::kBf16)},
+       .field = switch_of(Precision::kBf16),
+       .on_resume = OnResume::kNeedsAllow},
       {.name = "fp16",
        .deepspeed = {"fp16.enabled"},
        .type = ValueType::kBoolean,
@@ -151,7 +157,8 @@ Declarations model_keys() {
        .commands = kRunFamily | bit(Command::kInitModel),
        .help = "compute in float16 with fp32 master weights, and scale the loss so that gradients "
                "do not vanish",
-       .field = switch_of(Precision::kFp16)},
+       .field = switch_of(Precision::kFp16),
+       .on_resume = OnResume::kNeedsAllow},
   };
   Declarations finetune = finetune_keys();
   keys.insert(keys.end(), finetune.begin(), finetune.end());

@@ -174,7 +174,8 @@ Declarations general_keys() {
               .help =
                   "AdamW (Adam, adamw and adamw_torch_fused mean the same), Adam with the decay "
                   "in the gradient, SGD, Lion (also lion_32bit), Adagrad or LAMB",
-              .field = field(&RunConfig::optimizer, &OptimizerSettings::kind)}),
+              .field = field(&RunConfig::optimizer, &OptimizerSettings::kind),
+              .on_resume = OnResume::kNeedsAllow}),
       acting({.name = "learning_rate",
               .aliases = {"lr"},
               .deepspeed = {"optimizer.params.lr"},

@@ -53,7 +53,8 @@ Declarations batch_keys() {
        .section = kBatchSection,
        .commands = kTrainOnly,
        .help =
-           "rows of one update over all ranks: micro-batch x accumulation x data-parallel ranks"},
+           "rows of one update over all ranks: micro-batch x accumulation x data-parallel ranks",
+       .on_resume = OnResume::kNeedsAllow},
       {.name = "per_device_eval_batch_size",
        .aliases = {"eval_batch_size", "per_gpu_eval_batch_size"},
        .old_names = {"per_gpu_eval_batch_size"},
@@ -85,7 +86,8 @@ Declarations batch_keys() {
        .commands = kRunFamily,
        .help = "how long ranks wait for each other at the start",
        .without_effect = only_with_ranks,
-       .field = field(&RunConfig::launch, &LaunchSettings::start_timeout_s)},
+       .field = field(&RunConfig::launch, &LaunchSettings::start_timeout_s),
+       .on_resume = OnResume::kUntold},
   };
 }
 

@@ -4,14 +4,6 @@
 namespace zeroth::config {
 namespace {
 
-Declaration saving(Declaration key) {
-  key.without_effect = [](const Values& values) {
-    return values.is("save_strategy", "no") ? std::optional<std::string>("save_strategy is no")
-                                            : std::nullopt;
-  };
-  return key;
-}
-
 Declaration predicting(Declaration key) {
   key.without_effect = [](const Values& values) {
     return values.command() == Command::kPredict
@@ -36,71 +28,6 @@ Declarations action_keys() {
                flag(false),
                "generate whole answers while predicting",
                "zeroth predict always generates"),
-  };
-}
-
-Declarations checkpoint_keys() {
-  return {
-      off_too({"no"},
-              planned("save_strategy",
-                      one_of({"no", "steps", "epoch", "best"}),
-                      "when to save a checkpoint",
-                      "the result is saved at the end; checkpoints are not built yet")),
-      saving(planned("save_steps",
-                     number(kPositive, nullptr, "updates, or a share of them below 1"),
-                     "updates between checkpoints; Transformers' default is 500",
-                     "checkpoints while training are not built yet; use --save_strategy no")),
-      saving(planned("save_total_limit",
-                     whole(kAtLeastOne, nullptr, "checkpoints"),
-                     "how many checkpoints to keep",
-                     "no checkpoints are written yet; use --save_strategy no")),
-      saving(planned("save_only_model",
-                     flag(false),
-                     "leave the optimizer's state out of checkpoints",
-                     "no checkpoints are written yet; the result has weights only")),
-      harmless("save_on_each_node",
-               flag(false),
-               "write the model on every host",
-               "each rank writes its own part wherever it runs"),
-      refused("save_safetensors",
-              flag(true),
-              "write safetensors rather than .bin files",
-              "results are safetensors, which every loader reads: leave it out"),
-      planned("enable_jit_checkpoint",
-              flag(false),
-              "save when a signal ends the run",
-              "no checkpoints are written yet"),
-      planned("load_best_model_at_end",
-              flag(false),
-              "take the weights of the best evaluation as the result",
-              "the last weights are the result"),
-      only_if("load_best_model_at_end",
-              true,
-              off_too({"loss", "eval_loss"},
-                      planned("metric_for_best_model",
-                              text(),
-                              "what decides which weights are the best",
-                              "the last weights are the result, whatever was measured"))),
-      only_if("load_best_model_at_end",
-              true,
-              planned("greater_is_better",
-                      flag(nullptr),
-                      "whether a higher metric_for_best_model is better",
-                      "the loss is what is measured, and lower is better")),
-      also_called({"resume"},
-                  off_too({false},
-                          planned("resume_from_checkpoint",
-                                  anything(),
-                                  "go on from a checkpoint: a folder, latest, auto or true",
-                                  "checkpoints are not built yet"))),
-      refused("ignore_data_skip",
-              flag(false),
-              "start the rows anew when resuming",
-              "a resumed run goes on with the row it would have read next: leave it out"),
-      harmless("restore_callback_states_from_checkpoint",
-               flag(false),
-               "take callbacks' state from the checkpoint",
-               "there are no callbacks whose state could be lost"),
   };
 }
 
@@ -271,7 +198,6 @@ Declarations hub_keys() {
 
 Declarations transformers_run_keys() {
   return joined({in_section("Actions", action_keys()),
-                 in_section("Checkpoints", checkpoint_keys()),
                  in_section("Logging", logging_keys()),
                  in_section("Evaluation", evaluation_keys()),
                  in_section("Hub", hub_keys())});

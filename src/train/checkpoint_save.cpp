@@ -1,0 +1,256 @@
+#include "train/checkpoint_save.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/folder.h"
+#include "comm/gather_texts.h"
+#include "config/report.h"
+#include "config/saving_rules.h"
+#include "formats/weights_writer.h"
+#include "observe/progress.h"
+#include "train/trainer_state.h"
+#include <fmt/format.h>
+
+namespace zeroth::train {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::FileEntry;
+using checkpoint::Manifest;
+using checkpoint::StateEntry;
+using checkpoint::UnitEntry;
+using formats::TensorToWrite;
+using shard::Range;
+using zero::UnitState;
+
+// Of one tensor of a state file: a rank holds one at a time.
+constexpr std::int64_t kPieceElements = std::int64_t{16} << 20;
+
+// What rank `rank` writes of a unit: its shard without the padding, at every stage.
+Range written_by(const UnitState& unit, std::int64_t rank) {
+  return shard::intersect(unit.layout().shard(rank), {.begin = 0, .end = unit.layout().numel()});
+}
+
+std::string state_file(std::int64_t rank, std::int64_t ranks) {
+  return fmt::format("state-{:05}-of-{:05}.safetensors", rank, ranks);
+}
+
+bool master_in_result(const Trained& trained) {
+  return result_dtype(trained) == at::kFloat;
+}
+
+std::vector<std::string> kinds_of_state(const Trained& trained) {
+  std::vector<std::string> kinds;
+  if (!master_in_result(trained)) {
+    kinds.emplace_back(checkpoint::kMaster);
+  }
+  for (int moment = 0; moment < trained.engine.num_moments(); ++moment) {
+    kinds.push_back(checkpoint::moment_name(moment));
+  }
+  return kinds;
+}
+
+// visit(index of the unit, kind index, range) for each tensor of a rank's state file.
+template <typename Visit>
+void for_each_state(const Trained& trained, std::int64_t rank, const Visit& visit) {
+  const std::size_t kinds = kinds_of_state(trained).size();
+  const std::vector<UnitState>& units = trained.engine.units();
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    if (!units[unit].trains()) {
+      continue;
+    }
+    const Range own = written_by(units[unit], rank);
+    for (std::size_t kind = 0; kind < kinds; ++kind) {
+      for (std::int64_t begin = own.begin; begin < own.end; begin += kPieceElements) {
+        visit(unit, kind, Range{.begin = begin, .end = std::min(own.end, begin + kPieceElements)});
+      }
+    }
+  }
+}
+
+at::Tensor state_values(const Trained& trained,
+                        const UnitState& unit,
+                        std::size_t kind,
+                        Range range) {
+  const int first_moment = master_in_result(trained) ? 0 : 1;
+  const int moment = static_cast<int>(kind) - first_moment;
+  return moment < 0 ? unit.own_master(range) : unit.own_moment(moment, range);
+}
+
+// This rank's part. Each tensor's bytes are made when its turn comes.
+void write_state(const Trained& trained, const fs::path& folder) {
+  const comm::Communicator& comm = trained.engine.comm();
+  const std::vector<std::string> kinds = kinds_of_state(trained);
+  std::vector<TensorToWrite> tensors;
+  at::Tensor held;
+  for_each_state(trained, comm.rank(), [&](std::size_t index, std::size_t kind, Range range) {
+    const UnitState& unit = trained.engine.units()[index];
+    tensors.push_back(
+        {.name = checkpoint::tensor_name(unit.unit().name(), kinds[kind], range.begin),
+         .dtype = formats::DType::kF32,
+         .shape = {range.size()},
+         .bytes = [&trained, &unit, &held, kind, range] {
+           held = at::Tensor();
+           held = state_values(trained, unit, kind, range);
+           return std::span<const std::byte>(static_cast<const std::byte*>(held.data_ptr()),
+                                             held.nbytes());
+         }});
+  });
+  if (!tensors.empty()) {
+    formats::write_weights_file(folder / state_file(comm.rank(), comm.size()), tensors);
+  }
+}
+
+Json entry_text(const FileEntry& file) {
+  return {file.name, file.bytes, file.checksum};
+}
+
+// The files of all ranks, at every rank.
+std::vector<FileEntry> gather_files(comm::Communicator& comm, const std::vector<FileEntry>& mine) {
+  Json list = Json::array();
+  for (const FileEntry& file : mine) {
+    list.push_back(entry_text(file));
+  }
+  std::vector<FileEntry> files;
+  for (const std::string& text : comm::gather_texts(comm, "files of the checkpoint", list.dump())) {
+    for (const Json& file : Json::parse(text)) {
+      files.push_back({.name = file[0], .bytes = file[1], .checksum = file[2]});
+    }
+  }
+  return files;
+}
+
+std::vector<StateEntry> state_entries(const Trained& trained, const std::vector<FileEntry>& files) {
+  std::vector<StateEntry> entries;
+  const std::vector<std::string> kinds = kinds_of_state(trained);
+  const std::int64_t ranks = trained.engine.comm().size();
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    const auto file = std::find_if(files.begin(), files.end(), [&](const FileEntry& entry) {
+      return entry.name == state_file(rank, ranks);
+    });
+    for_each_state(trained, rank, [&](std::size_t unit, std::size_t kind, Range range) {
+      entries.push_back({.unit = static_cast<std::int64_t>(unit),
+                         .what = kinds[kind],
+                         .range = range,
+                         .file = file - files.begin()});
+    });
+  }
+  return entries;
+}
+
+Manifest manifest_of(const Trained& trained,
+                     const Progress& progress,
+                     const Fingerprints& fingerprints,
+                     std::vector<FileEntry> files) {
+  const bool whole = !trained.config.saving.only_model;
+  Manifest manifest{.update = progress.engine.updates,
+                    .ranks = trained.engine.comm().size(),
+                    .zero_stage = trained.config.zero.stage,
+                    .adapter = trained.adapter.has_value(),
+                    .master_in_result = master_in_result(trained),
+                    .num_moments = trained.engine.num_moments(),
+                    .model_fingerprint = fingerprints.model,
+                    .data_fingerprint = fingerprints.data,
+                    .progress = whole ? to_json(progress) : Json::object(),
+                    .settings = config::settings_to_keep(trained.config),
+                    .units = unit_entries(trained.engine),
+                    .states = {},
+                    .files = std::move(files)};
+  if (whole) {
+    manifest.states = state_entries(trained, manifest.files);
+  }
+  return manifest;
+}
+
+void require_room(const Trained& trained, const fs::path& output) {
+  const std::int64_t needed = checkpoint_bytes(trained);
+  const auto free = static_cast<std::int64_t>(fs::space(output).available);
+  if (needed > free) {
+    throw Error(ErrorKind::kDisk,
+                fmt::format("a checkpoint takes {} and the disk of output_dir {} has {} left\n  "
+                            "Earlier checkpoints are as they were. Free some space, or keep fewer: "
+                            "--save_total_limit; then --resume_from_checkpoint latest goes on.",
+                            observe::bytes_text(needed),
+                            output.string(),
+                            observe::bytes_text(free)));
+  }
+}
+
+// What rank 0 writes beside the result.
+void write_companions(const Trained& trained, const Progress& progress, const fs::path& folder) {
+  write_file_atomically(folder / kTrainerStateFile,
+                        trainer_state(trained.config, progress).dump(2) + "\n");
+  write_file_atomically(folder / "effective_config.json",
+                        config::effective_config(trained.config).dump(2) + "\n");
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+std::vector<UnitEntry> unit_entries(engine::Engine& engine) {
+  std::vector<UnitEntry> entries;
+  for (const UnitState& unit : engine.units()) {
+    UnitEntry entry{.name = unit.unit().name(), .parameters = {}};
+    for (const models::Parameter* parameter : unit.trainable()) {
+      entry.parameters.push_back({.name = parameter->name, .shape = parameter->sizes()});
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::int64_t checkpoint_bytes(const Trained& trained) {
+  const auto kinds = static_cast<std::int64_t>(
+      trained.config.saving.only_model ? 0 : kinds_of_state(trained).size());
+  return result_bytes(trained) +
+         trained.model.num_trainable() * kinds * static_cast<std::int64_t>(sizeof(float));
+}
+
+fs::path save_checkpoint(const Trained& trained,
+                         const Progress& progress,
+                         const Fingerprints& fingerprints) {
+  comm::Communicator& comm = trained.engine.comm();
+  const fs::path output = trained.config.output.output_dir;
+  const std::int64_t update = progress.engine.updates;
+  const fs::path folder = checkpoint::partial_folder(output, update);
+  const bool leads = comm.rank() == 0;
+  if (leads) {
+    require_room(trained, output);
+    checkpoint::begin_writing(output, update);
+  }
+  comm.barrier("folder of the checkpoint");
+  if (!trained.config.saving.only_model) {
+    write_state(trained, folder);
+  }
+  save_result(trained, folder);
+  if (leads) {
+    write_companions(trained, progress, folder);
+  }
+  std::vector<FileEntry> mine;
+  const std::string own_state = state_file(comm.rank(), comm.size());
+  for (const std::string& name : names_in(folder)) {
+    const bool of_a_rank = name.starts_with("state-");
+    if (of_a_rank ? name == own_state : leads) {
+      mine.push_back(checkpoint::entry_of(folder, name));
+    }
+  }
+  const std::vector<FileEntry> files = gather_files(comm, mine);
+  if (leads) {
+    checkpoint::write_manifest(folder, manifest_of(trained, progress, fingerprints, files));
+    checkpoint::publish(output, update);
+  }
+  comm.barrier("end of the checkpoint");
+  return output / checkpoint::folder_name(update);
+}
+
+}  // namespace zeroth::train

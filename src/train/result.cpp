@@ -1,0 +1,34 @@
+#include "train/result.h"
+
+#include "train/engine_options.h"
+#include "train/save_result.h"
+
+namespace zeroth::train {
+
+at::ScalarType result_dtype(const Trained& trained) {
+  const config::ZeroSettings& zero = trained.config.zero;
+  const bool wide =
+      trained.adapter || (zero.stage == 3 && !zero.gather_16bit_on_save.value_or(true));
+  return wide ? at::kFloat : compute_dtype(trained.config);
+}
+
+std::int64_t result_bytes(const Trained& trained) {
+  const std::int64_t numbers =
+      trained.adapter ? trained.model.num_trainable() : trained.model.num_parameters();
+  return numbers * static_cast<std::int64_t>(c10::elementSize(result_dtype(trained)));
+}
+
+std::vector<std::filesystem::path> save_result(const Trained& trained,
+                                               const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files =
+      trained.adapter ? save_adapter(folder, trained.model, trained.engine, *trained.adapter)
+                      : save_model(folder, trained.model, trained.engine, result_dtype(trained));
+  if (trained.engine.comm().rank() != 0) {
+    return {};
+  }
+  const auto companions = copy_companions(trained.config.model.model_name_or_path, folder);
+  files.insert(files.end(), companions.begin(), companions.end());
+  return files;
+}
+
+}  // namespace zeroth::train
