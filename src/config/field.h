@@ -27,6 +27,7 @@ struct Names<Command> {
                                      "plan",
                                      "explain",
                                      "env",
+                                     "inspect",
                                      "init-model",
                                      "tokenize",
                                      "train-tokenizer",

@@ -23,6 +23,7 @@ enum class Command {
   kPlan,
   kExplain,
   kEnv,
+  kInspect,
   kInitModel,
   kTokenize,
   kTrainTokenizer,

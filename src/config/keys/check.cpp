@@ -42,8 +42,9 @@ Declarations check_keys() {
        .help = "speak for a machine with this many ranks"},
       {.name = "diff",
        .section = kSection,
-       .commands = bit(Command::kCheck) | bit(Command::kExplain),
-       .help = "another set-up to compare with: a recipe, ds_config.json or effective_config.json"},
+       .commands = bit(Command::kCheck) | bit(Command::kExplain) | bit(Command::kInspect),
+       .help = "another set-up to compare with: a recipe, ds_config.json or effective_config.json; "
+               "for inspect another model, adapter or checkpoint"},
   };
 }
 

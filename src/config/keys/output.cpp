@@ -79,8 +79,9 @@ Declarations output_keys() {
        .choices = {"text", "json"},
        .default_value = "text",
        .section = kOutputSection,
-       .commands = kRunFamily | kCheckOnly | bit(Command::kEnv) | bit(Command::kInitModel) |
-                   bit(Command::kTokenize) | bit(Command::kTrainTokenizer),
+       .commands = kRunFamily | kCheckOnly | bit(Command::kEnv) | bit(Command::kInspect) |
+                   bit(Command::kInitModel) | bit(Command::kTokenize) |
+                   bit(Command::kTrainTokenizer),
        .help = "json: one JSON object on standard output and nothing else there",
        .field = format_field(),
        .on_resume = OnResume::kUntold},
