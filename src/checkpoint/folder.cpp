@@ -232,25 +232,44 @@ fs::path partial_folder(const fs::path& output, std::int64_t update) {
   return output / (folder_name(update) + std::string(kPartial));
 }
 
+namespace {
+
+// Files that are not as the list says; empty: all are.
+std::string faults_in(const fs::path& checkpoint, const Manifest& manifest) {
+  std::vector<std::string> faults;
+  std::vector<std::string> expected;
+  std::vector<std::string> found;
+  for (const FileEntry& file : manifest.files) {
+    std::error_code error;
+    const auto size = fs::file_size(checkpoint / file.name, error);
+    expected.push_back(file.name);
+    if (error) {
+      faults.push_back(fmt::format("{} is missing", file.name));
+      continue;
+    }
+    found.push_back(file.name);
+    if (static_cast<std::int64_t>(size) != file.bytes) {
+      faults.push_back(fmt::format("{} has {} bytes instead of {}", file.name, size, file.bytes));
+    }
+  }
+  if (faults.empty()) {
+    return "";
+  }
+  return fmt::format("{}; expected {}; found {}",
+                     join(faults, ", "),
+                     join(expected, ", "),
+                     found.empty() ? "none of them" : join(found, ", "));
+}
+
+}  // namespace
+
 std::string fault_of(const fs::path& checkpoint) {
   std::error_code error;
   if (!fs::exists(checkpoint / kManifestFile, error)) {
     return fmt::format("{} is missing, which is written last", kManifestFile);
   }
   try {
-    const Manifest manifest = read_manifest(checkpoint);
-    std::vector<std::string> faults;
-    for (const FileEntry& file : manifest.files) {
-      const auto size = fs::file_size(checkpoint / file.name, error);
-      if (error) {
-        faults.push_back(fmt::format("{} is missing", file.name));
-      } else if (static_cast<std::int64_t>(size) != file.bytes) {
-        faults.push_back(fmt::format("{} has {} bytes instead of {}", file.name, size, file.bytes));
-      }
-    }
-    return faults.empty()
-               ? ""
-               : fmt::format("{} (it lists {} files)", join(faults, ", "), manifest.files.size());
+    return faults_in(checkpoint, read_manifest(checkpoint));
   } catch (const Error& fault) {
     return fault.what();
   }
@@ -292,7 +311,7 @@ fs::path begin_writing(const fs::path& output, std::int64_t update) {
   fs::path partial = partial_folder(output, update);
   remove_whole(partial);
   std::error_code error;
-  fs::create_directories(partial, error);
+  fs::create_directory(partial, error);  // not its parents: output_dir has gone if they are missing
   if (error) {
     fail("make", partial, error.message());
   }

@@ -114,6 +114,19 @@ void StateReader::read(std::int64_t unit,
   }
 }
 
+void StateReader::require_tensors() {
+  for (const StateEntry& state : manifest_.states) {
+    const std::string& unit = manifest_.units[static_cast<std::size_t>(state.unit)].name;
+    const std::string& name = manifest_.files[static_cast<std::size_t>(state.file)].name;
+    (void)file(name).at(tensor_name(unit, state.what, state.range.begin));
+  }
+  for (const UnitEntry& unit : manifest_.units) {
+    for (const ParameterEntry& parameter : unit.parameters) {
+      (void)result_tensor(parameter.name);
+    }
+  }
+}
+
 std::int64_t StateReader::copy_from_states(std::int64_t unit,
                                            const std::string& what,
                                            Range range,

@@ -20,6 +20,10 @@ class StateReader {
   // Opens nothing yet. `manifest` must outlive the reader.
   StateReader(std::filesystem::path folder, const Manifest& manifest);
 
+  // That every tensor is there: kModel names the first that is not. Before the checksums, which
+  // name a file alone.
+  void require_tensors();
+
   // Elements [range.begin, range.end) of one kind of state of unit `unit`. kCheckpoint where the
   // checkpoint does not hold all of them.
   void read(std::int64_t unit,

@@ -72,14 +72,11 @@ TEST_F(Case, L09_ATimeoutBetweenRanksIsReadAndAnswered) {
       has(check({"--ddp_timeout", "5"}).idle("ddp_timeout"), "a living rank is waited for"));
 }
 
-TEST_F(Case, L12_SeveralHostsGoThroughMpiAndResumingIsRefusedByName) {
+TEST_F(Case, L12_SeveralHostsGoThroughMpi) {
   const std::string hosts =
       train_error({}, {{"WORLD_SIZE", "8"}, {"RANK", "0"}, {"LOCAL_WORLD_SIZE", "4"}});
   EXPECT_TRUE(has(hosts, "is a run on several hosts, which goes through MPI")) << hosts;
   EXPECT_TRUE(has(hosts, "mpirun -n 8 --map-by ppr:4:node")) << hosts;
-  const std::string resumed = train_error({"--resume_from_checkpoint", "out/checkpoint-4"});
-  EXPECT_TRUE(has(resumed, "--resume_from_checkpoint out/checkpoint-4: not supported yet"))
-      << resumed;
 }
 
 TEST_F(Case, C39_APipelineWithShardedGradientsIsRefusedBeforeTheStart) {

@@ -177,7 +177,6 @@ TEST(Resolve, AnOptionGivenTwiceMustSayTheSame) {
 
 TEST(Resolve, RefusesByNameWhatIsNotBuilt) {
   EXPECT_TRUE(has(train_error({"--plot_loss"}), "--plot_loss true: not supported yet"));
-  EXPECT_TRUE(has(train_error({"--save_steps", "100"}), "--save_steps 100: not supported yet"));
   EXPECT_TRUE(has(error_of(Command::kTokenize, {"--model_name_or_path", "m", "--messages"}),
                   "chat templates"));
 }
@@ -185,15 +184,14 @@ TEST(Resolve, RefusesByNameWhatIsNotBuilt) {
 TEST(Resolve, ValuesThatAskForNothingAreListedNotRefused) {
   const RunConfig config = train({"--save_strategy",
                                   "no",
-                                  "--save_steps",
-                                  "500",
+                                  "--save_total_limit",
+                                  "5",
                                   "--report_to",
                                   "none",
                                   "--plot_loss",
                                   "false",
                                   "--do_train"});
-  EXPECT_EQ(why_without_effect(config, "save_strategy"), "this is how it is anyway");
-  EXPECT_EQ(why_without_effect(config, "save_steps"), "save_strategy is no");
+  EXPECT_EQ(why_without_effect(config, "save_total_limit"), "save_strategy is no");
   EXPECT_EQ(why_without_effect(config, "report_to"), "this is how it is anyway");
   EXPECT_EQ(why_without_effect(config, "plot_loss"), "this is how it is anyway");
   EXPECT_EQ(why_without_effect(config, "do_train"), "the command says it already");

@@ -126,6 +126,7 @@ void load_units(const OpenCheckpoint& checkpoint, engine::Engine& engine, int nu
 
 // The ranks share the reading of every byte.
 void verify(const OpenCheckpoint& checkpoint, comm::Communicator& comm) {
+  checkpoint::StateReader(checkpoint.folder, checkpoint.manifest).require_tensors();
   checkpoint::verify_files(checkpoint.folder, checkpoint.manifest, comm.rank(), comm.size());
   comm.barrier("check of the checkpoint");
 }

@@ -56,6 +56,10 @@ Trainer::Trainer(const Trained& trained,
       skip_watch_(config_, progress_.skipped_in_a_row),
       counted_traffic_(engine_.offload_traffic()),
       first_window_(progress_.windows) {
+  const fs::path resumed = fs::path(config_.output.output_dir) / checkpoint::folder_name(updates());
+  if (first_window_ > 0 && fs::exists(resumed)) {
+    saved_windows_ = progress_.windows;
+  }
   if (engine_.comm().rank() == 0) {
     records_.emplace(fs::path(config_.output.output_dir) / "metrics.jsonl",
                      progress_.metrics_bytes);

@@ -273,6 +273,13 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
                         loaded.tally);
   if (resumed) {
     load(*resumed, engine);
+    if (plan.start.update >= plan.total_updates) {
+      log::warn(
+          fmt::format("the checkpoint has come through {} windows, and this run is to have "
+                      "{}: nothing is left to train (--max_steps, --num_train_epochs)",
+                      plan.start.update,
+                      plan.total_updates));
+    }
   }
   comm->barrier("state of all ranks");  // a rank without room has said so by now
   const train::Trained trained{config, loaded.model, loaded.adapter, engine};

@@ -42,7 +42,10 @@ std::vector<Arguments> all_arguments() {
                              {"--optimizer.params.torch_adam=true"},
                              {"--distributed_type=no"},
                              {"--shuffle=false"},
-                             {"--save_strategy=no"}};
+                             {"--save_strategy=no"},
+                             {"--save_strategy=epoch"},
+                             {"--load_best_model_at_end=true"},
+                             {"--resume_from_checkpoint=latest"}};
   const std::string block = "--zero_optimization.offload_";
   const Arguments sharded{"--ranks=2", "--zero_stage=3"};
   const Arguments devices{block + "param.device=nvme", block + "optimizer.device=nvme"};
