@@ -1,8 +1,10 @@
 #include "offload/file_io.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <span>
 
@@ -10,6 +12,7 @@
 #include "offload/pages.h"
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace zeroth::offload {
@@ -104,6 +107,22 @@ TEST_P(Io, AFailingWriteIsNamed) {
   const Pages out(kBytes);
   InFlight ticket = io_->write({&file, 0, out.data(), kBytes});
   EXPECT_NE(message_of([&] { ticket.wait(); }).find("cannot write"), std::string::npos);
+}
+
+// Ends with 0 if the error names the setting: under a bound on address space the system starts no
+// more threads, and those that run must be joined.
+[[noreturn]] void start_too_many_threads() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t bytes = pages * static_cast<rlim_t>(kAlignment) + (rlim_t{64} << 20);
+  const rlimit bound{.rlim_cur = bytes, .rlim_max = bytes};
+  ::setrlimit(RLIMIT_AS, &bound);
+  const std::string message = message_of([] { (void)make_thread_io({.threads = 100'000}); });
+  std::_Exit(message.find("aio.intra_op_parallelism") != std::string::npos ? 0 : 1);
+}
+
+TEST(ThreadIo, ThreadsThatTheSystemRefusesAreAnError) {
+  EXPECT_EXIT(start_too_many_threads(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_P(Io, WhatIsNotAlignedIsAnErrorOfOurs) {

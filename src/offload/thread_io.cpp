@@ -2,6 +2,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -77,21 +78,24 @@ class PoolWork : public InFlight::Work {
 class ThreadIo : public FileIo {
  public:
   explicit ThreadIo(const IoOptions& options) : block_bytes_(options.block_bytes) {
-    for (std::int64_t i = 0; i < options.threads; ++i) {
-      threads_.emplace_back([this] { work(); });
+    try {
+      for (std::int64_t i = 0; i < options.threads; ++i) {
+        threads_.emplace_back([this] { work(); });
+      }
+    } catch (const std::system_error& error) {
+      const std::size_t started = threads_.size();
+      end_all();
+      throw Error(ErrorKind::kDisk,
+                  fmt::format("the system starts {} of the {} threads that are to read and write "
+                              "(aio.intra_op_parallelism): {}\n  Ask for fewer, or raise the "
+                              "bound on processes (ulimit -u, pids.max).",
+                              started,
+                              options.threads,
+                              error.what()));
     }
   }
 
-  ~ThreadIo() override {
-    {
-      const std::lock_guard lock(mutex_);
-      ends_ = true;
-    }
-    there_is_work_.notify_all();
-    for (std::thread& thread : threads_) {
-      thread.join();
-    }
-  }
+  ~ThreadIo() override { end_all(); }
 
   [[nodiscard]] std::string name() const override {
     return fmt::format("pread and pwrite by {} threads", threads_.size());
@@ -110,6 +114,17 @@ class ThreadIo : public FileIo {
     Block block;
     std::shared_ptr<Countdown> countdown;
   };
+
+  void end_all() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    there_is_work_.notify_all();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
 
   InFlight start(const Transfer& transfer, Direction direction) {
     const std::vector<Block> blocks = blocks_of(transfer, direction, block_bytes_);
