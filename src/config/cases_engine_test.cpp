@@ -133,6 +133,17 @@ TEST_F(Case, Offload_BlocksAreWholePages) {
   EXPECT_TRUE(verdict.says("multiple of 4096")) << verdict.messages();
 }
 
+// More would abort the worker, or be taken for a kernel without io_uring.
+TEST_F(Case, Offload_NoMoreIsAskedOfTheSystemThanItDoes) {
+  for (const char* wrong : {R"("queue_depth": 32769)",
+                            R"("intra_op_parallelism": 1025)",
+                            R"("block_size": 1073745920)",
+                            R"("block_size": 0)"}) {
+    const Verdict verdict = check_json(std::string(R"({"aio": {)") + wrong + "}}", kTwoRanks);
+    EXPECT_EQ(verdict.of_kind(ProblemKind::kRange).size(), 1U) << wrong << verdict.messages();
+  }
+}
+
 TEST_F(Case, Offload_ARatioIsAShare) {
   for (const char* ratio : {"-0.1", "1.5"}) {
     const Verdict verdict = check_json(

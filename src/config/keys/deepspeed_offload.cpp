@@ -8,6 +8,11 @@ namespace {
 
 constexpr auto kIo = "aio.backend";
 constexpr auto kHostMemory = "device memory is host memory here";
+// The most that is asked of the system: the longest queue of io_uring, threads that a process gets,
+// bytes that one system call takes.
+constexpr Range kRequests{.min = 1, .max = 32768};
+constexpr Range kThreads{.min = 1, .max = 1024};
+constexpr Range kBlockBytes{.min = 1, .max = 1e9};
 
 using Reason = std::optional<std::string>;
 
@@ -226,17 +231,16 @@ Declarations file_keys() {
              anything_in_files,
              &OffloadSettings::io),
       acting(key("aio.block_size",
-                 whole(kAtLeastOne, 1048576, "bytes"),
+                 whole(kBlockBytes, 1048576, "bytes"),
                  "size of one request to a file, a multiple of 4096"),
              anything_in_files,
              &offload::IoOptions::block_bytes),
-      acting(key("aio.queue_depth",
-                 whole(kAtLeastOne, 128),
-                 "io_uring: requests in flight at one time"),
-             only_with_io("io_uring"),
-             &offload::IoOptions::depth),
+      acting(
+          key("aio.queue_depth", whole(kRequests, 128), "io_uring: requests in flight at one time"),
+          only_with_io("io_uring"),
+          &offload::IoOptions::depth),
       acting(key("aio.intra_op_parallelism",
-                 whole(kAtLeastOne, 4, "threads"),
+                 whole(kThreads, 4, "threads"),
                  "threads: how many read and write"),
              only_with_io("threads"),
              &offload::IoOptions::threads),
