@@ -20,6 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kLockName = ".zeroth.lock";
+// What a stopped process leaves of a checkpoint that it wrote, or removed.
+constexpr std::string_view kPartial = ".partial";
+constexpr std::string_view kGoing = ".removed";
 
 [[noreturn]] void refuse_unwritable(const fs::path& folder, const std::string& reason) {
   throw Error(ErrorKind::kDisk,
@@ -91,7 +94,7 @@ bool is_file_part(std::string_view name) {
 bool is_checkpoint(const fs::directory_entry& entry) {
   std::string name = entry.path().filename().string();
   constexpr std::string_view kPrefix = "checkpoint-";
-  for (const std::string_view ending : {".partial", ".removed"}) {  // a stopped process's
+  for (const std::string_view ending : {kPartial, kGoing}) {
     if (name.ends_with(ending)) {
       name.resize(name.size() - ending.size());
     }
@@ -156,6 +159,15 @@ std::vector<fs::path> results_in(const fs::path& folder, const std::vector<std::
   }
   std::sort(results.begin(), results.end());
   return results;
+}
+
+bool holds_records_alone(const fs::path& folder) {
+  const std::vector<fs::path> results = results_in(folder);
+  return std::all_of(results.begin(), results.end(), [](const fs::path& result) {
+    const std::string name = result.filename().string();
+    return name == "metrics.jsonl" || name == "effective_config.json" || name.ends_with(kPartial) ||
+           name.ends_with(kGoing);
+  });
 }
 
 void refuse_existing_results(const fs::path& folder,

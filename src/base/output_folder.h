@@ -29,6 +29,9 @@ class OutputFolder {
 [[nodiscard]] std::vector<std::filesystem::path> results_in(
     const std::filesystem::path& folder, const std::vector<std::string>& more = {});
 
+// Whether `folder` holds nothing but the records of a run that came to no result and no checkpoint.
+[[nodiscard]] bool holds_records_alone(const std::filesystem::path& folder);
+
 // kConfig if the folder holds results and they may not be overwritten.
 void refuse_existing_results(const std::filesystem::path& folder,
                              bool overwrite,

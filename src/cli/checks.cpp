@@ -192,6 +192,9 @@ void check_output_folder(const config::RunConfig& config,
   if (!checkpoint.empty() && is_same(checkpoint.parent_path(), folder)) {
     return;
   }
+  if (config.resume.from == "auto" && holds_records_alone(folder)) {
+    return;  // of a run that was stopped before its first checkpoint
+  }
   refuse_existing_results(folder, config.output.overwrite_output_dir, more_results);
 }
 

@@ -29,7 +29,8 @@ void check_threads(const config::RunConfig& config);
 void choose_checkpoint(config::RunConfig& config);
 
 // The output folder is neither the model's nor the adapter's, and holds no results that may not be
-// replaced: a run that goes on from a checkpoint in it has its own there.
+// replaced: a run that goes on from a checkpoint in it has its own there, and where --resume auto
+// finds none, records alone are of no use.
 void check_output_folder(const config::RunConfig& config,
                          const std::vector<std::string>& more_results = {});
 

@@ -146,7 +146,7 @@ std::vector<std::size_t> targets_of(std::size_t source, std::size_t count) {
   return targets;
 }
 
-class Reshard : public testing::TestWithParam<std::tuple<bool, std::size_t>> {
+class Reshard : public ::testing::TestWithParam<std::tuple<bool, std::size_t>> {
  protected:
   // A folder with a model and a tokenizer's file, as every run has.
   void SetUp() override {
@@ -171,17 +171,15 @@ class Reshard : public testing::TestWithParam<std::tuple<bool, std::size_t>> {
   zeroth::testing::TemporaryFolder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Sources,
-                         Reshard,
-                         testing::Combine(testing::Bool(), testing::Range<std::size_t>(0, 12)),
-                         [](const auto& test) {
-                           const Case source =
-                               all_cases(std::get<0>(test.param))[std::get<1>(test.param)];
-                           return fmt::format("{}_stage{}_ranks{}",
-                                              source.lora ? "lora" : "full",
-                                              source.stage,
-                                              source.ranks);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Sources,
+    Reshard,
+    ::testing::Combine(::testing::Bool(), ::testing::Range<std::size_t>(0, 12)),
+    [](const auto& test) {
+      const Case source = all_cases(std::get<0>(test.param))[std::get<1>(test.param)];
+      return fmt::format(
+          "{}_stage{}_ranks{}", source.lora ? "lora" : "full", source.stage, source.ranks);
+    });
 
 TEST_P(Reshard, GoesOnAnywhereElse) {
   const auto [lora, index] = GetParam();
@@ -198,7 +196,7 @@ class ReshardOnce : public Reshard {};
 
 INSTANTIATE_TEST_SUITE_P(Types,
                          ReshardOnce,
-                         testing::Combine(testing::Bool(), testing::Values<std::size_t>(0)));
+                         ::testing::Combine(::testing::Bool(), ::testing::Values<std::size_t>(0)));
 
 // bf16 and fp16 have a master of their own, fp16 a loss scale; on one grid not a bit changes, with
 // state in files or without.

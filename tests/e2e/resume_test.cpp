@@ -2,6 +2,7 @@
 
 #include "e2e/checkpoints.h"
 #include <fmt/format.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 // A run that is saved and gone on with is the run that was never stopped.
@@ -109,6 +110,7 @@ TEST_F(Resume, AStoppedRunIsSavedAndGoesOn) {
                                        "latest"}));
     EXPECT_EQ(run.at("updates"), updates + 2);
     EXPECT_EQ(records_of(path("out"), "update").size(), static_cast<std::size_t>(updates) + 2);
+    fs::remove_all(path("out"));
   }
 }
 
@@ -234,13 +236,15 @@ TEST_F(Resume, AFolderOfAnotherModelOrOtherRowsIsRefused) {
   refused(long_run("out", again), 4, {"was made with other training rows", "--allow dataset"});
   (void)good(long_run("out", joined(again, {"--allow", "dataset", "--max_steps", "14"})));
   fs::rename(path("rows.before"), path("rows.json"));
-  refused(long_run("out", joined(again, {"--lora_rank", "4"})),
+  const Words older{"--resume_from_checkpoint", "out/checkpoint-8"};
+  const Words narrow{"--lora_rank", "4", "--lora_alpha", "16"};
+  refused(long_run("out", joined(older, narrow)),
           4,
           {"lora_rank: checkpoint 8, now 4", "--allow lora_rank"});
-  refused(long_run("out", joined(again, {"--lora_rank", "4", "--allow", "lora_rank"})),
+  refused(long_run("out", joined(older, joined(narrow, {"--allow", "lora_rank"}))),
           4,
           {"trains other parameters than this run", "lora_A"});
-  refused(long_run("out", joined(again, {"--optim", "sgd", "--allow", "optim"})),
+  refused(long_run("out", joined(older, {"--optim", "sgd", "--allow", "optim"})),
           4,
           {"has 2 moments of each parameter", "--optim"});
 }
@@ -254,7 +258,8 @@ TEST_F(Resume, ADamagedCheckpointIsRefusedByTheNameOfItsFile) {
     std::string damaged = whole;
     damaged[damaged.size() - 5] ^= 1;
     write("out/checkpoint-12/" + name, damaged);
-    refused(long_run("out", {"--resume", "latest"}), 4, {name, "is damaged"});
+    const bool weights = name.ends_with(".safetensors");
+    refused(long_run("out", {"--resume", "latest"}), 4, {name, weights ? "is damaged" : ""});
     write("out/checkpoint-12/" + name, whole.substr(0, whole.size() / 2));
     refused(long_run("out", {"--resume", "latest"}), 4, {name, "bytes instead of"});
     write("out/checkpoint-12/" + name, whole);
@@ -280,7 +285,9 @@ TEST_F(Resume, ADifferenceIsAnErrorUnderStrict) {
 }
 
 TEST_F(Resume, WordsThatMeanNothingAreRefused) {
-  refused(long_run("out", {"--save_steps", "2.5"}), 2, {"--save_steps 2.5", "neither a number"});
+  refused(long_run("out", {"--save_steps", "2.5"}),
+          2,
+          {"save_steps 2.5 (command line)", "neither a number"});
   refused(long_run("out", {"--load_best_model_at_end"}), 2, {"needs evaluations while training"});
   refused(
       long_run("out", {"--load_best_model_at_end", "--val_size", "2", "--eval_strategy", "epoch"}),
@@ -321,38 +328,88 @@ class SmallDisk : public Checkpoints {
   void SetUp() override {
     Checkpoints::SetUp();
     fs::create_directory(path("disk"));
-    if (::getuid() != 0 || !mount("size=400k")) {
+    if (!mount("size=400k")) {
       GTEST_SKIP() << "needs root";
     }
   }
 
   void TearDown() override {
-    (void)testing::run({.arguments = {"umount", "-l", path("disk").string()}});
+    (void)::umount2(path("disk").c_str(), MNT_DETACH);
     Checkpoints::TearDown();
   }
 
   [[nodiscard]] bool mount(const std::string& options) const {
-    return testing::run(
-               {.arguments =
-                    {"mount", "-t", "tmpfs", "-o", options, "zeroth", path("disk").string()}})
-               .exit_code == 0;
+    return ::mount("tmpfs", path("disk").c_str(), "tmpfs", 0, options.c_str()) == 0;
   }
 };
 
 TEST_F(SmallDisk, AFullDiskEndsTheRunAndTheLastCheckpointGoesOn) {
-  const Words small{"--lora_rank", "1", "--save_steps", "4"};
-  (void)good(long_run("whole", small));
+  const Words small{"--lora_rank", "1", "--max_steps", "100000"};
+  write("disk/filler", std::string(200'000, 'x'));
   const pid_t front =
-      testing::start(invocation(long_run("disk/out", joined(small, {"--max_steps", "100000"}))),
-                     path("stdout"),
-                     path("stderr"));
+      testing::start(invocation(long_run("disk/out", small)), path("stdout"), path("stderr"));
   EXPECT_EQ(testing::wait_for(front), 6);
   const std::string said = content_of(path("stderr"));
   EXPECT_NE(said.find("a checkpoint takes"), std::string::npos) << said;
   EXPECT_NE(said.find("--save_total_limit"), std::string::npos) << said;
-  const auto outcome =
-      good(long_run("disk/out", joined(small, {"--save_strategy", "no", "--resume", "latest"})));
+  fs::remove(path("disk/filler"));
+  const auto outcome = good(
+      long_run("disk/out", {"--lora_rank", "1", "--save_strategy", "no", "--resume", "latest"}));
   EXPECT_NE(outcome.errors.find("going on from disk/out/checkpoint-"), std::string::npos);
+}
+
+// After its first checkpoint the run's folder changes for the worse; `checkpoint-4` must stay as it
+// is, and on it the run must go on when all is well again.
+TEST_F(SmallDisk, AFolderThatCanNoLongerBeWrittenEndsTheRun) {
+  ASSERT_TRUE(::umount2(path("disk").c_str(), MNT_DETACH) == 0 && mount("size=4m"));
+  testing::Invocation paused = invocation(long_run("disk/out"));
+  paused.environment.emplace_back("ZEROTH_TEST_STOP_AT=0:forward of update 7:pause");
+  const auto ends_with_6 = [&](const std::function<void()>& harm, const std::string& says) {
+    fs::remove_all(path("disk/out"));
+    const pid_t front = testing::start(paused, path("stdout"), path("stderr"));
+    EXPECT_TRUE(soon([&] { return has("disk/out/latest"); }));
+    harm();
+    EXPECT_EQ(testing::wait_for(front), 6);
+    const std::string said = content_of(path("stderr"));
+    EXPECT_NE(said.find(says), std::string::npos) << said;
+  };
+  ends_with_6(
+      [&] {
+        EXPECT_TRUE(
+            ::mount(nullptr, path("disk").c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0);
+      },
+      "Read-only file system");
+  EXPECT_TRUE(::mount(nullptr, path("disk").c_str(), nullptr, MS_REMOUNT, nullptr) == 0);
+  EXPECT_EQ(content_of(path("disk/out/latest")), "checkpoint-4\n");
+  (void)good(long_run("disk/out", {"--resume", "latest"}));
+  ends_with_6([&] { fs::rename(path("disk/out"), path("disk/elsewhere")); }, "disk/out");
+  (void)good(long_run("disk/elsewhere", {"--resume", "latest"}));
+}
+
+// Nothing asks what time it is: later checkpoints with older dates are still the later ones.
+TEST_F(Resume, AClockThatJumpsChangesNothing) {
+  (void)good(long_run("whole"));
+  (void)good(long_run("out", {"--save_total_limit", "2"}));
+  cut_back_to("out", 8);
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(24 * 365);
+  fs::last_write_time(path("out/checkpoint-8"), long_ago);
+  fs::last_write_time(path("out/latest"), long_ago);
+  (void)good(long_run("out", {"--resume", "latest", "--save_total_limit", "2"}));
+  EXPECT_TRUE(weights_in("out") == weights_in("whole"));
+  EXPECT_TRUE(has("out/checkpoint-12"));
+}
+
+TEST_F(Resume, ARunThatWasKilledBeforeItsFirstCheckpointBeginsAnew) {
+  testing::Invocation killed = invocation(long_run("out", {"--resume", "auto"}));
+  killed.environment.emplace_back("ZEROTH_TEST_STOP_AT=0:checkpoint of update 4");
+  EXPECT_EQ(testing::run(killed).exit_code, 6);
+  (void)good(long_run("out", {"--resume", "auto"}));
+  (void)good(long_run("whole"));
+  expect_same_run("out", "whole");
+  fs::remove_all(path("out/checkpoint-4"));  // a result is there: it does not go by itself
+  fs::remove_all(path("out/checkpoint-8"));
+  fs::remove_all(path("out/checkpoint-12"));
+  refused(long_run("out", {"--resume", "auto"}), 2, {"holds results of an earlier run"});
 }
 
 }  // namespace
