@@ -10,6 +10,7 @@
 #include "config/saving_rules.h"
 #include "formats/weights_writer.h"
 #include "observe/progress.h"
+#include "train/save_result.h"
 #include "train/trainer_state.h"
 #include <fmt/format.h>
 
@@ -166,7 +167,16 @@ Manifest manifest_of(const Trained& trained,
 
 void require_room(const Trained& trained, const fs::path& output) {
   const std::int64_t needed = checkpoint_bytes(trained);
-  const auto free = static_cast<std::int64_t>(fs::space(output).available);
+  std::error_code error;
+  const auto free = static_cast<std::int64_t>(fs::space(output, error).available);
+  if (error) {
+    throw Error(
+        ErrorKind::kDisk,
+        fmt::format("output_dir {} cannot be reached any more: {}\n  See to its disk, and go "
+                    "on from the last checkpoint: --resume_from_checkpoint latest.",
+                    output.string(),
+                    error.message()));
+  }
   if (needed > free) {
     throw Error(ErrorKind::kDisk,
                 fmt::format("a checkpoint takes {} and the disk of output_dir {} has {} left\n  "
@@ -176,6 +186,20 @@ void require_room(const Trained& trained, const fs::path& output) {
                             output.string(),
                             observe::bytes_text(free)));
   }
+}
+
+// The tokenizer's files, and lists that grow with the model.
+std::int64_t small_files_bytes(const Trained& trained) {
+  constexpr std::int64_t kLists = 64 * 1024;
+  constexpr std::int64_t kOfATensor = 256;
+  std::int64_t bytes = kLists;
+  for (const auto& unit : trained.model.units) {
+    bytes += kOfATensor * static_cast<std::int64_t>(unit->parameters().size());
+  }
+  for (const fs::path& file : companions_of(trained.config.model.model_name_or_path)) {
+    bytes += static_cast<std::int64_t>(fs::file_size(file));
+  }
+  return bytes;
 }
 
 // What rank 0 writes beside the result.
@@ -212,7 +236,7 @@ std::vector<UnitEntry> unit_entries(engine::Engine& engine) {
 std::int64_t checkpoint_bytes(const Trained& trained) {
   const auto kinds = static_cast<std::int64_t>(
       trained.config.saving.only_model ? 0 : kinds_of_state(trained).size());
-  return result_bytes(trained) +
+  return result_bytes(trained) + small_files_bytes(trained) +
          trained.model.num_trainable() * kinds * static_cast<std::int64_t>(sizeof(float));
 }
 

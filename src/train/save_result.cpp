@@ -133,13 +133,17 @@ std::vector<fs::path> save_model(const fs::path& folder,
   return write_model(folder, model, dtype, tensors);
 }
 
-std::vector<fs::path> copy_companions(const fs::path& model_folder, const fs::path& folder) {
-  std::vector<fs::path> sources = text::Tokenizer::files_in(model_folder);
+std::vector<fs::path> companions_of(const fs::path& model_folder) {
+  std::vector<fs::path> files = text::Tokenizer::files_in(model_folder);
   if (fs::exists(model_folder / "generation_config.json")) {
-    sources.push_back(model_folder / "generation_config.json");
+    files.push_back(model_folder / "generation_config.json");
   }
+  return files;
+}
+
+std::vector<fs::path> copy_companions(const fs::path& model_folder, const fs::path& folder) {
   std::vector<fs::path> written;
-  for (const fs::path& source : sources) {
+  for (const fs::path& source : companions_of(model_folder)) {
     const fs::path target = folder / source.filename();
     if (!fs::exists(target) || !fs::equivalent(source, target)) {
       write_file_atomically(target, read_file(source, ErrorKind::kModel));

@@ -164,22 +164,35 @@ TEST_F(Case, K19_AnAdapterGoesOnUponItsBase) {
 }
 
 TEST_F(Case, K20_TheBestAdapterIsTheResult) {
-  const Words best{"--val_size",
-                   "3",
+  // What is learnt from the rows makes these ones less likely.
+  write(
+      "unlike.json",
+      R"([{"instruction": "Qq", "output": "zxqj vkw zxqj vkw"}, {"instruction": "Jj", "output": "wvxq"}])");
+  const Words best{"--eval_dataset",
+                   "unlike.json",
                    "--eval_strategy",
                    "steps",
                    "--eval_steps",
                    "4",
                    "--load_best_model_at_end",
-                   "--learning_rate",
-                   "0.5",
                    "--lr_scheduler_type",
                    "constant",
                    "--warmup_steps",
                    "0",
                    "--save_total_limit",
-                   "1"};
-  for (const Words& more : {Words{}, {"--save_only_model"}, kFull}) {
+                   "1",
+                   "--learning_rate",
+                   "1e-2"};
+  // An adapter alone learns little of it: it begins with a model that knows them.
+  (void)good(long_run(
+      "knows",
+      {"--dataset", "unlike.json", "--finetuning_type", "full", "--learning_rate", "1e-2"}));
+  const Words adapter{"--model_name_or_path", "knows"};
+  const Words model{"--finetuning_type", "full"};
+  for (const Words& more : {adapter,
+                            joined(adapter, {"--save_only_model"}),
+                            model,
+                            joined(model, {"--save_only_model", "--bf16"})}) {
     const Json run =
         json_of(long_run("out", joined(best, joined(more, {"--overwrite_output_dir"}))));
     double least = INFINITY;
@@ -191,6 +204,7 @@ TEST_F(Case, K20_TheBestAdapterIsTheResult) {
       }
     }
     EXPECT_LT(update, 12);  // or this test says nothing
+    EXPECT_FALSE(weights_in("out") == weights_in("out/checkpoint-12"));
     EXPECT_EQ(run.at("best_update"), update);
     EXPECT_TRUE(weights_in("out") == weights_in(fmt::format("out/checkpoint-{}", update)));
     const Json state = Json::parse(content_of(path("out/trainer_state.json")));

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // SIGKILL at random moments of a run, a rank or the front, and on from the newest checkpoint each
@@ -42,6 +44,13 @@ class Killed : public Checkpoints {
                      from});
   }
 
+  // A child that ended stays until it is waited for.
+  [[nodiscard]] static bool ended(pid_t process) {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == process;
+  }
+
   // The ranks hold the folder's lock until the kernel has ended them.
   [[nodiscard]] bool locked() const {
     const int lock = ::open(path("out/.zeroth.lock").c_str(), O_RDWR);
@@ -53,25 +62,34 @@ class Killed : public Checkpoints {
     return !free;
   }
 
-  [[nodiscard]] bool half_written() const {
-    for (const fs::directory_entry& entry : fs::directory_iterator(path("out"))) {
-      if (entry.path().extension() == ".partial") {
-        return true;
+  // The folder of a checkpoint that is being written, by its number on the disk; 0: there is none.
+  [[nodiscard]] ino_t half_written() const {
+    std::error_code error;
+    for (fs::directory_iterator entry(path("out"), error), end; !error && entry != end;
+         entry.increment(error)) {
+      struct stat status {};
+
+      if (entry->path().extension() == ".partial" && ::stat(entry->path().c_str(), &status) == 0) {
+        return status.st_ino;
       }
     }
-    return false;
+    return 0;
   }
 
   // Half of the moments are sought in a save: when its folder appears, and up to a save's length
   // later.
-  void wait_for_moment(bool in_save, pid_t front) {
+  void wait_for_moment(bool in_save, pid_t front, ino_t before) {
     std::uniform_int_distribution<int> anywhere(0, 900'000);  // microseconds
     std::uniform_int_distribution<int> within(0, 12'000);
     if (!in_save) {
       ::usleep(static_cast<useconds_t>(anywhere(random_)));
       return;
     }
-    for (int i = 0; i < 200'000 && ::kill(front, 0) == 0 && !(has("out") && half_written()); ++i) {
+    const auto begun = [&] {
+      const ino_t now = half_written();
+      return now != 0 && now != before;
+    };
+    for (int i = 0; i < 200'000 && !ended(front) && !begun(); ++i) {
       ::usleep(50);
     }
     ::usleep(static_cast<useconds_t>(within(random_)));
@@ -86,9 +104,10 @@ TEST_F(Killed, AtAnyMomentTheRunGoesOnToTheSameBits) {
   int inside = 0;
   int kills = 0;
   while (kills < num_kills()) {
+    const ino_t before = half_written();  // left by an earlier kill, until the run clears it away
     const pid_t front =
         testing::start(invocation(words("out", "auto")), path("stdout"), path("stderr"));
-    wait_for_moment(kills % 2 == 0, front);
+    wait_for_moment(kills % 2 == 0, front, before);
     ::kill(front, SIGKILL);  // its ranks die with it
     const int code = testing::wait_for(front);
     if (code == 0) {  // it had come to its end: again from the beginning
@@ -99,7 +118,8 @@ TEST_F(Killed, AtAnyMomentTheRunGoesOnToTheSameBits) {
     ASSERT_EQ(code, 128 + SIGKILL) << content_of(path("stderr"));
     ASSERT_TRUE(soon([&] { return !locked(); }));
     ++kills;
-    inside += has("out") && half_written() ? 1 : 0;
+    const ino_t after = half_written();
+    inside += after != 0 && after != before ? 1 : 0;
   }
   const testing::Outcome last = good(words("out", "auto"));
   EXPECT_TRUE(weights_in("out") == weights_in("whole")) << last.errors;

@@ -91,14 +91,11 @@ Declarations what_keys() {
 }
 
 Declarations best_keys() {
-  Declaration metric{.name = "metric_for_best_model",
-                     .type = ValueType::kChoice,
-                     .choices = {"loss"},
-                     .default_value = "loss",
-                     .section = kSection,
-                     .commands = kTrainOnly,
-                     .help = "what decides which evaluation is the best"};
-  metric.synonyms = {{"eval_loss", "loss"}};
+  Declaration metric = off_too({"loss", "eval_loss"},
+                               planned("metric_for_best_model",
+                                       text(),
+                                       "what decides which evaluation is the best",
+                                       "the loss decides, nothing else is measured"));
   metric.without_effect = only_with_a_best;
   Declaration greater = refused("greater_is_better",
                                 flag(nullptr),
@@ -106,6 +103,7 @@ Declarations best_keys() {
                                 "the loss is what is measured, and lower is better");
   greater.off_values = {nullptr, false};
   greater.without_effect = only_with_a_best;
+  metric.section = greater.section = kSection;
   return {{.name = "load_best_model_at_end",
            .type = ValueType::kBoolean,
            .default_value = false,
@@ -171,7 +169,8 @@ Declarations idle_keys() {
 }  // namespace
 
 Declarations saving_keys() {
-  return joined({when_keys(), what_keys(), best_keys(), resume_keys(), idle_keys()});
+  return joined(
+      {when_keys(), what_keys(), best_keys(), resume_keys(), in_section(kSection, idle_keys())});
 }
 
 }  // namespace zeroth::config
