@@ -395,7 +395,7 @@ void Trainer::save() {
   found_best_ = false;
   line_.finish();
   log::info(
-      fmt::format("{} saved in {:.1f} s", summary_.checkpoint.string(), seconds_since(start)));
+      fmt::format("{} saved in {:.2f} s", summary_.checkpoint.string(), seconds_since(start)));
   const bool keeps_best = best && (config_.saving.load_best_at_end ||
                                    config_.saving.cadence == config::SaveCadence::kBest);
   if (engine_.comm().rank() == 0) {

@@ -153,7 +153,7 @@ void load(const train::OpenCheckpoint& checkpoint, engine::Engine& engine) {
   const auto start = std::chrono::steady_clock::now();
   train::load_checkpoint(checkpoint, engine);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  log::info(fmt::format("going on from {} after update {}, epoch {} row {} (loaded in {:.1f} s)",
+  log::info(fmt::format("going on from {} after update {}, epoch {} row {} (loaded in {:.2f} s)",
                         checkpoint.folder.string(),
                         checkpoint.progress.engine.updates,
                         checkpoint.progress.rows_at.epoch,
