@@ -1,14 +1,9 @@
 #include "checkpoint/state_reader.h"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "formats/checksum.h"
+#include "formats/half.h"
 #include "formats/weights_writer.h"
 #include <fmt/format.h>
 
@@ -16,47 +11,18 @@ namespace zeroth::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using formats::DType;
 using formats::TensorView;
 using shard::Range;
 
 constexpr auto kAdapterFile = "adapter_model.safetensors";
 constexpr auto kAdapterPrefix = "base_model.model.";
 
-float widened_bfloat16(std::uint16_t bits) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-// IEEE 754 binary16.
-float widened_float16(std::uint16_t bits) {
-  constexpr int kFractionBits = 10;
-  const int exponent = (bits >> kFractionBits) & 0x1F;
-  const int fraction = bits & 0x3FF;
-  const float sign = (bits & 0x8000) != 0 ? -1.0F : 1.0F;
-  if (exponent == 0x1F) {
-    return fraction == 0 ? sign * std::numeric_limits<float>::infinity()
-                         : std::numeric_limits<float>::quiet_NaN();
-  }
-  const int whole = exponent == 0 ? fraction : fraction + (1 << kFractionBits);
-  return sign * std::ldexp(static_cast<float>(whole), std::max(exponent, 1) - 25);
-}
-
 // Elements of `part` out of a tensor that holds `stored` of the same numbering, in fp32.
 void copy(const TensorView& view, Range stored, Range part, Range wanted, std::span<float> values) {
-  const auto width = static_cast<std::int64_t>(formats::element_bytes(view.dtype));
-  const std::byte* const from = view.bytes.data() + (part.begin - stored.begin) * width;
-  float* const to = values.data() + (part.begin - wanted.begin);
-  const auto count = static_cast<std::size_t>(part.size());
-  if (view.dtype == DType::kF32) {
-    std::memcpy(to, from, count * sizeof(float));
-    return;
-  }
-  const bool bfloat16 = view.dtype == DType::kBF16;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, from + i * sizeof(bits), sizeof(bits));
-    to[i] = bfloat16 ? widened_bfloat16(bits) : widened_float16(bits);
-  }
+  formats::copy_as_float(view,
+                         part.begin - stored.begin,
+                         values.subspan(static_cast<std::size_t>(part.begin - wanted.begin),
+                                        static_cast<std::size_t>(part.size())));
 }
 
 [[noreturn]] void refuse_tensor(const fs::path& folder, const std::string& name) {

@@ -83,6 +83,8 @@ class ModelWeights {
 
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
 
+  [[nodiscard]] const std::vector<SafetensorsFile>& files() const noexcept { return files_; }
+
   [[nodiscard]] std::vector<std::string> names() const;  // sorted
   [[nodiscard]] bool contains(const std::string& name) const;
   // kModel if absent, naming the folder and the nearest names.

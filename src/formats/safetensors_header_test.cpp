@@ -1,5 +1,7 @@
 #include "formats/safetensors_header.h"
 
+#include <array>
+
 #include "base/random.h"
 #include "formats/safetensors.h"
 #include "formats/test_files.h"
@@ -28,6 +30,14 @@ void parse_or_refuse(const std::string& file) {
     EXPECT_TRUE(error.kind() == ErrorKind::kFormat || error.kind() == ErrorKind::kNotSupported)
         << error.what();
   }
+}
+
+std::string file_of(const std::string& header) {
+  std::string file;
+  for (std::size_t i = 0; i < kLengthBytes; ++i) {
+    file += static_cast<char>(header.size() >> (8 * i));
+  }
+  return file + header;
 }
 
 class DamagedSafetensors : public ::testing::Test {
@@ -71,6 +81,53 @@ TEST_F(DamagedSafetensors, SwappedPiecesNeverCrashTheReader) {
   }
 }
 
+// Pieces that go, come twice or become another number; the length in front fits again, so that the
+// reader goes on to what the header says.
+std::string rewritten_header(const std::string& header, RandomStream& random) {
+  const std::size_t from = random.below(header.size());
+  const std::size_t length = 1 + random.below(20);
+  constexpr std::array kNumbers{"0",
+                                "-1",
+                                "1e9",
+                                "4294967296",
+                                "9223372036854775807",
+                                "18446744073709551615",
+                                "99999999999999999999",
+                                "\"F64\"",
+                                "[]"};
+  std::string changed = header;
+  switch (random.below(3)) {
+    case 0:
+      return changed.erase(from, length);
+    case 1:
+      return changed.insert(random.below(header.size()), header.substr(from, length));
+    default: {
+      const std::size_t digit = header.find_first_of("0123456789", from);
+      const std::size_t end = header.find_first_not_of("0123456789", digit);
+      return digit == std::string::npos || end == std::string::npos
+                 ? changed
+                 : changed.replace(digit, end - digit, kNumbers[random.below(kNumbers.size())]);
+    }
+  }
+}
+
+TEST_F(DamagedSafetensors, RewrittenHeadersNeverLeadBeyondTheFile) {
+  RandomStream random(1, 3);
+  const std::string header = whole_.substr(kLengthBytes, header_end_ - kLengthBytes);
+  const std::string buffer = whole_.substr(header_end_);
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string changed = file_of(rewritten_header(header, random)) + buffer;
+    parse_or_refuse(changed);
+    try {
+      (void)parse(changed);
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 500);
+}
+
 TEST_F(DamagedSafetensors, EveryTruncationIsDetected) {
   for (std::size_t length = 0; length < whole_.size(); ++length) {
     testing::expect_error([&] { (void)parse(whole_.substr(0, length)); },
@@ -98,14 +155,6 @@ TEST_F(DamagedSafetensors, EveryChangedDigitIsDetected) {
     damaged[i] = damaged[i] == '9' ? '1' : static_cast<char>(damaged[i] + 1);
     EXPECT_THROW((void)parse(damaged), Error) << damaged.substr(kLengthBytes, header_end_);
   }
-}
-
-std::string file_of(const std::string& header) {
-  std::string file;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) {
-    file += static_cast<char>(header.size() >> (8 * i));
-  }
-  return file + header;
 }
 
 TEST(SafetensorsHeader, DeepNestingIsRefusedWithoutRecursion) {

@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kMaxFileBytes = 5'000'000'000;  // Transformers' 
 
 // XXH3-64 in hex over each tensor's name, type, shape and bytes, in the order they are written in;
 // the order given does not matter. The second form is what a file holds, to be compared with its
-// metadata.
+// metadata (formats/verify_content.h).
 [[nodiscard]] std::string content_checksum(std::vector<TensorToWrite> tensors);
 [[nodiscard]] std::string content_checksum(const SafetensorsFile& file);
 
