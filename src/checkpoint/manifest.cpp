@@ -73,7 +73,8 @@ UnitEntry unit_from(const Json& json) {
 FileEntry file_from(const Json& json) {
   FileEntry file{
       .name = json.at("name"), .bytes = json.at("bytes"), .checksum = json.at("checksum")};
-  if (file.name != fs::path(file.name).filename()) {
+  const bool is_name = !file.name.empty() && file.name != "." && file.name != "..";
+  if (!is_name || file.name != fs::path(file.name).filename()) {
     throw std::out_of_range("a file beyond its folder");
   }
   return file;
