@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "parity/runs.h"
+#include "parity/placements.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -9,44 +9,9 @@ namespace zeroth::parity {
 namespace {
 
 using memory::Purpose;
-using zero::Place;
-
-struct Places {
-  bool optimizer;
-  bool parameters;
-};
-
-constexpr std::array kOnFile{Places{true, false}, Places{false, true}, Places{true, true}};
-
-Case resting(Case test, const Places& places) {
-  zero::Resting& resting = test.tuning.resting;
-  resting.optimizer_folder = resting.parameter_folder = std::filesystem::temp_directory_path();
-  resting.optimizer = places.optimizer ? Place::kFile : Place::kMemory;
-  resting.parameters = places.parameters ? Place::kFile : Place::kMemory;
-  resting.io_kind = offload::IoKind::kThreads;  // without a look at the disk's speed
-  return test;
-}
 
 std::int64_t at_peak(const Outcome& outcome, Purpose purpose) {
   return outcome.at_peak[static_cast<std::size_t>(purpose)];
-}
-
-// Each with every placement that says something there.
-void expect_same_bits_on_file(const Case& test) {
-  SCOPED_TRACE(name_of(test));
-  const Outcome in_memory = run(test);
-  EXPECT_EQ(in_memory.offloaded.read + in_memory.offloaded.written, 0);
-  for (const Places& places : kOnFile) {
-    if (places.parameters && test.stage < 3) {
-      continue;
-    }
-    const Case on_file = resting(test, places);
-    SCOPED_TRACE(name_of(on_file));
-    const Outcome outcome = run(on_file);
-    expect_same_bits(in_memory, outcome);
-    EXPECT_GT(outcome.offloaded.read, 0);
-    EXPECT_GT(outcome.offloaded.written, 0);
-  }
 }
 
 class Offload : public testing::TestWithParam<at::ScalarType> {};

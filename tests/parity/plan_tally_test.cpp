@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "formats/model_config.h"
-#include "parity/runs.h"
+#include "parity/placements.h"
 #include "plan/files.h"
 #include "plan/needs.h"
 #include "plan/states.h"
@@ -31,17 +31,12 @@ struct Setting {
 };
 
 Case case_of(const Setting& setting) {
-  Case test{.stage = setting.stage,
-            .ranks = setting.ranks,
-            .lora = setting.lora,
-            .dtype = setting.dtype,
-            .recompute = setting.recompute};
-  zero::Resting& resting = test.tuning.resting;
-  resting.optimizer_folder = resting.parameter_folder = std::filesystem::temp_directory_path();
-  resting.optimizer = setting.state_on_file ? zero::Place::kFile : zero::Place::kMemory;
-  resting.parameters = setting.weights_on_file ? zero::Place::kFile : zero::Place::kMemory;
-  resting.io_kind = offload::IoKind::kThreads;
-  return test;
+  return resting({.stage = setting.stage,
+                  .ranks = setting.ranks,
+                  .lora = setting.lora,
+                  .dtype = setting.dtype,
+                  .recompute = setting.recompute},
+                 {setting.state_on_file, setting.weights_on_file});
 }
 
 std::string name_of_setting(const Setting& setting) {
