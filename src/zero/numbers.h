@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "comm/communicator.h"
 
@@ -29,6 +31,11 @@ namespace zeroth::zero {
 // `numel` elements of raw memory as a tensor that borrows them.
 [[nodiscard]] inline at::Tensor flat_view(void* data, std::int64_t numel, at::ScalarType dtype) {
   return at::from_blob(data, {numel}, at::TensorOptions(dtype));
+}
+
+// The bytes of a contiguous tensor.
+[[nodiscard]] inline std::span<const std::byte> bytes_of(const at::Tensor& values) {
+  return {static_cast<const std::byte*>(values.data_ptr()), values.nbytes()};
 }
 
 }  // namespace zeroth::zero

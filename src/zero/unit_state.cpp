@@ -5,11 +5,9 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "zero/first_values.h"
 #include "zero/numbers.h"
 #include "zero/segments.h"
-
-#include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 
 namespace zeroth::zero {
 namespace {
@@ -49,7 +47,6 @@ std::unique_ptr<shard::FlatLayout> layout_of(const std::vector<models::Parameter
   return std::make_unique<shard::FlatLayout>(numels, num_shards);
 }
 
-constexpr std::int64_t kReadElements = 1 << 20;  // of a model's file at one time
 constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
 
 std::span<float> floats_at(std::byte* data, Range part) {
@@ -87,7 +84,10 @@ void UnitState::make_state() {
   };
   if (options.dtype != at::kFloat) {
     master_ = make(Purpose::kMaster);
-    read_first_master();
+    read_first_values(
+        trainable_, *layout_, own_range(), [this](Range part, const at::Tensor& values) {
+          master_.copy_in(part.begin - own_range().begin, bytes_of(values));
+        });
   }
   for (int moment = 0; moment < options.num_moments; ++moment) {
     moments_[static_cast<std::size_t>(moment)] = make(Purpose::kMoments);
@@ -95,36 +95,9 @@ void UnitState::make_state() {
   gradients_ = std::make_unique<UnitGradients>(
       unit_->name(), sizes_of(trainable_), *layout_, on_file_.gradients, *shared_);
   weights_ = std::make_unique<UnitWeights>(
-      unit_->name(),
-      trainable_,
-      *layout_,
-      [this](Range range, std::span<float> values) { read_first_values(range, values); },
-      on_file_.parameters,
-      *shared_);
+      unit_->name(), trainable_, *layout_, on_file_.parameters, *shared_);
   for (models::Parameter* parameter : trainable_) {
     parameter->stored.reset();  // the file may go
-  }
-}
-
-void UnitState::read_first_master() const {
-  const at::Tensor values = at::empty({std::min(kReadElements, own_range().size())}, at::kFloat);
-  for (const Range piece : pieces_of(own_range().size(), kReadElements)) {
-    const std::span<float> part{values.data_ptr<float>(), as_size(piece.size())};
-    read_first_values({own_range().begin + piece.begin, own_range().begin + piece.end}, part);
-    master_.copy_in(piece.begin, std::as_bytes(part));
-  }
-}
-
-void UnitState::read_first_values(Range range, std::span<float> values) const {
-  std::fill(values.begin(), values.end(), 0.0F);
-  for (std::size_t index = 0; index < trainable_.size(); ++index) {
-    const Range place = layout_->parameter(index);
-    const Range part = shard::intersect(place, range);
-    if (part.size() > 0) {
-      trainable_[index]->read_values(
-          part.begin - place.begin,
-          values.subspan(as_size(part.begin - range.begin), as_size(part.size())));
-    }
   }
 }
 

@@ -105,8 +105,6 @@ class UnitState {
 
  private:
   void make_state();
-  void read_first_master() const;
-  void read_first_values(shard::Range range, std::span<float> values) const;
   template <typename Own>
   [[nodiscard]] at::Tensor gather(const std::string& what,
                                   shard::Range part,

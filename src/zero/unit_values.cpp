@@ -12,14 +12,6 @@ namespace zeroth::zero {
 
 using shard::Range;
 
-namespace {
-
-std::span<const std::byte> bytes_of(const at::Tensor& values) {
-  return {static_cast<const std::byte*>(values.data_ptr()), values.nbytes()};
-}
-
-}  // namespace
-
 // A copy of a part of own_range().
 at::Tensor UnitState::own_values(const Array& array, Range part) const {
   at::Tensor values = at::empty({part.size()}, at::kFloat);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "zero/first_values.h"
 #include "zero/numbers.h"
 
 #include <ATen/ops/empty.h>
@@ -16,7 +17,6 @@ using memory::Purpose;
 using shard::Range;
 
 constexpr std::array<std::int64_t, 1> kNothing{0};
-constexpr std::int64_t kReadElements = 1 << 20;  // of a model's file at one time
 
 std::size_t as_size(std::int64_t value) {
   return static_cast<std::size_t>(value);
@@ -27,7 +27,6 @@ std::size_t as_size(std::int64_t value) {
 UnitWeights::UnitWeights(std::string unit_name,
                          const std::vector<models::Parameter*>& parameters,
                          const shard::FlatLayout& layout,
-                         const Reader& first_values,
                          bool on_file,
                          SharedState& shared)
     : unit_name_(std::move(unit_name)),
@@ -52,18 +51,10 @@ UnitWeights::UnitWeights(std::string unit_name,
                            Purpose::kGatherWindow,
                            shared_.tally());
   }
-  adopt(first_values);
+  read_first_values(parameters, layout_, held(), [this](Range part, const at::Tensor& values) {
+    store(part, values);
+  });
   make_leaves(parameters);
-}
-
-void UnitWeights::adopt(const Reader& first_values) {
-  const Range all = held();
-  const at::Tensor chunk = at::empty({std::min(kReadElements, all.size())}, at::kFloat);
-  for (std::int64_t begin = all.begin; begin < all.end; begin += kReadElements) {
-    const Range range{.begin = begin, .end = std::min(all.end, begin + kReadElements)};
-    first_values(range, {chunk.data_ptr<float>(), as_size(range.size())});
-    store(range, chunk.narrow(0, 0, range.size()));
-  }
 }
 
 void UnitWeights::store(Range range, const at::Tensor& values) const {
@@ -72,8 +63,7 @@ void UnitWeights::store(Range range, const at::Tensor& values) const {
     return;
   }
   const at::Tensor rounded = values.to(shared_.options().dtype);
-  resting_.copy_in(range.begin - held().begin,
-                   {static_cast<const std::byte*>(rounded.data_ptr()), rounded.nbytes()});
+  resting_.copy_in(range.begin - held().begin, bytes_of(rounded));
 }
 
 // The leaves share one storage. At stage 3 its memory is there only while the unit is acquired. A

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -32,15 +30,11 @@ namespace zeroth::zero {
 // Every rank calls the same functions in the same order.
 class UnitWeights {
  public:
-  // Reads elements [range.begin, range.end) of the layout into fp32; padding reads as zero.
-  using Reader = std::function<void(shard::Range range, std::span<float> values)>;
-
   // `parameters`: those of the layout, in its order; their values become views of this storage and
   // stay the same tensors. Collective.
   UnitWeights(std::string unit_name,
               const std::vector<models::Parameter*>& parameters,
               const shard::FlatLayout& layout,
-              const Reader& first_values,
               bool on_file,
               SharedState& shared);
 
@@ -71,7 +65,6 @@ class UnitWeights {
   [[nodiscard]] const Array& resting() const noexcept { return resting_; }
 
  private:
-  void adopt(const Reader& first_values);
   void start_gathering();
   void start_reading();
   void finish_reading();
