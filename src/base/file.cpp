@@ -13,6 +13,8 @@
 namespace zeroth {
 namespace {
 
+constexpr std::size_t kWriteBytes = std::size_t{16} << 20;  // at one time
+
 std::string reason() {
   return std::strerror(errno);
 }
@@ -66,8 +68,14 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::append(std::span<const std::byte> bytes) {
   write_all(bytes, final_path_, [this](std::span<const std::byte> left) {
-    return ::write(descriptor_, left.data(), left.size());
+    return ::write(descriptor_, left.data(), std::min(left.size(), kWriteBytes));
   });
+  // What is there goes to the disk while the rest is being made: publish() waits for it all.
+  appended_ += static_cast<std::int64_t>(bytes.size());
+  if (appended_ - started_ >= static_cast<std::int64_t>(kWriteBytes)) {
+    ::sync_file_range(descriptor_, started_, appended_ - started_, SYNC_FILE_RANGE_WRITE);
+    started_ = appended_;
+  }
 }
 
 void AtomicFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {

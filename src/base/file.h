@@ -36,6 +36,8 @@ class AtomicFile {
   std::filesystem::path final_path_;
   std::string path_;
   int descriptor_;
+  std::int64_t appended_ = 0;  // bytes
+  std::int64_t started_ = 0;   // of them on their way to the disk
 };
 
 // Writes to a file beside `path`, syncs it, and renames it to `path`: a reader sees the old content

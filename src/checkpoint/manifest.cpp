@@ -28,7 +28,8 @@ Json to_json(const StateEntry& state) {
   return {{"unit", state.unit},
           {"what", state.what},
           {"range", {state.range.begin, state.range.end}},
-          {"file", state.file}};
+          {"file", state.file},
+          {"checksum", state.checksum}};
 }
 
 Json to_json(const FileEntry& file) {
@@ -85,7 +86,8 @@ StateEntry state_from(const Json& json, const Manifest& manifest) {
   StateEntry state{.unit = json.at("unit"),
                    .what = json.at("what"),
                    .range = {.begin = json.at("range").at(0), .end = json.at("range").at(1)},
-                   .file = json.at("file")};
+                   .file = json.at("file"),
+                   .checksum = json.at("checksum")};
   const UnitEntry& unit = manifest.units.at(static_cast<std::size_t>(state.unit));
   (void)manifest.files.at(static_cast<std::size_t>(state.file));
   if (state.range.begin < 0 || state.range.end <= state.range.begin ||

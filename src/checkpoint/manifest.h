@@ -55,6 +55,7 @@ struct StateEntry {
   std::string what;
   shard::Range range;
   std::int64_t file = 0;  // index
+  std::string checksum;   // XXH3-64 of its bytes: whoever needs a part proves this tensor alone
 
   bool operator==(const StateEntry&) const = default;
 };

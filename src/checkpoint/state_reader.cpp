@@ -1,9 +1,12 @@
 #include "checkpoint/state_reader.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "formats/checksum.h"
 #include "formats/half.h"
+#include "formats/mapped_file.h"
 #include "formats/weights_writer.h"
 #include <fmt/format.h>
 
@@ -45,6 +48,33 @@ void require_numbers(const TensorView& view,
   }
 }
 
+[[noreturn]] void refuse_damaged(const fs::path& file, const std::string& what) {
+  throw Error(ErrorKind::kCheckpoint,
+              fmt::format("{} is damaged: {} is not what {} says\n  Go on from another checkpoint.",
+                          file.string(),
+                          what,
+                          kManifestFile));
+}
+
+const std::string& file_of(const Manifest& manifest, const StateEntry& state) {
+  return manifest.files[static_cast<std::size_t>(state.file)].name;
+}
+
+std::string name_of(const Manifest& manifest, const StateEntry& state) {
+  const UnitEntry& unit = manifest.units[static_cast<std::size_t>(state.unit)];
+  return tensor_name(unit.name, state.what, state.range.begin);
+}
+
+// Whether a StateReader trusts the file, or people do.
+bool is_needed(const Manifest& manifest, std::size_t file) {
+  const bool holds_state =
+      std::any_of(manifest.states.begin(), manifest.states.end(), [&](const StateEntry& state) {
+        return state.file == static_cast<std::int64_t>(file);
+      });
+  const bool weights = manifest.files[file].name.ends_with(".safetensors");
+  return !holds_state && (!weights || manifest.master_in_result || manifest.only_weights());
+}
+
 std::string present_checksum(const fs::path& path) {
   return path.extension() == ".safetensors"
              ? formats::content_checksum(formats::SafetensorsFile(path))
@@ -82,9 +112,7 @@ void StateReader::read(std::int64_t unit,
 
 void StateReader::require_tensors() {
   for (const StateEntry& state : manifest_.states) {
-    const std::string& unit = manifest_.units[static_cast<std::size_t>(state.unit)].name;
-    const std::string& name = manifest_.files[static_cast<std::size_t>(state.file)].name;
-    (void)file(name).at(tensor_name(unit, state.what, state.range.begin));
+    (void)tensor_of(state);
   }
   for (const UnitEntry& unit : manifest_.units) {
     for (const ParameterEntry& parameter : unit.parameters) {
@@ -98,16 +126,12 @@ std::int64_t StateReader::copy_from_states(std::int64_t unit,
                                            Range range,
                                            std::span<float> values) {
   std::int64_t copied = 0;
-  const std::string& unit_name = manifest_.units.at(static_cast<std::size_t>(unit)).name;
   for (const StateEntry* state : states_[{unit, what}]) {
     const Range part = shard::intersect(state->range, range);
     if (part.size() == 0) {
       continue;
     }
-    const std::string name = tensor_name(unit_name, what, state->range.begin);
-    const TensorView& view =
-        file(manifest_.files[static_cast<std::size_t>(state->file)].name).at(name);
-    require_numbers(view, state->range.size(), folder_, name);
+    const TensorView& view = proved(*state);
     copy(view, state->range, part, range, values);
     copied += part.size();
   }
@@ -152,21 +176,44 @@ const TensorView& StateReader::result_tensor(const std::string& parameter) {
   return model_->at(parameter);
 }
 
+void StateReader::read_ahead(std::int64_t unit, const std::string& what, Range range) {
+  for (const StateEntry* state : states_[{unit, what}]) {
+    if (shard::intersect(state->range, range).size() > 0) {
+      formats::read_ahead(tensor_of(*state).bytes);
+    }
+  }
+}
+
+const TensorView& StateReader::tensor_of(const StateEntry& state) {
+  return file(file_of(manifest_, state)).at(name_of(manifest_, state));
+}
+
+const TensorView& StateReader::proved(const StateEntry& state) {
+  const TensorView& view = tensor_of(state);
+  if (proved_.contains(&state)) {
+    return view;
+  }
+  const std::string name = name_of(manifest_, state);
+  require_numbers(view, state.range.size(), folder_, name);
+  if (formats::checksum_of(view.bytes) != state.checksum) {
+    refuse_damaged(folder_ / file_of(manifest_, state), "tensor " + name);
+  }
+  proved_.insert(&state);
+  return view;
+}
+
 void verify_files(const fs::path& folder,
                   const Manifest& manifest,
                   std::int64_t part,
-                  std::int64_t of) {
+                  std::int64_t of,
+                  Proof proof) {
   for (auto index = static_cast<std::size_t>(part); index < manifest.files.size();
        index += static_cast<std::size_t>(of)) {
     const FileEntry& file = manifest.files[index];
     const fs::path path = folder / file.name;
-    if (present_checksum(path) != file.checksum) {
-      throw Error(
-          ErrorKind::kCheckpoint,
-          fmt::format("{} is damaged: its content is not what {} says\n  Go on from another "
-                      "checkpoint.",
-                      path.string(),
-                      kManifestFile));
+    const bool wanted = proof == Proof::kAll || is_needed(manifest, index);
+    if (wanted && present_checksum(path) != file.checksum) {
+      refuse_damaged(path, "its content");
     }
   }
 }

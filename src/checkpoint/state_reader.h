@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,7 +15,8 @@
 
 namespace zeroth::checkpoint {
 
-// Reads state of a checkpoint's units, any stretch of it, whoever wrote it.
+// Reads state of a checkpoint's units, any stretch of it, whoever wrote it. A tensor of the state
+// is proved against its checksum when the first part of it is read.
 class StateReader {
  public:
   // Opens nothing yet. `manifest` must outlive the reader.
@@ -23,6 +25,9 @@ class StateReader {
   // That every tensor is there: kModel names the first that is not. Before the checksums, which
   // name a file alone.
   void require_tensors();
+
+  // What read() will need of the state: it comes from the disk meanwhile.
+  void read_ahead(std::int64_t unit, const std::string& what, shard::Range range);
 
   // Elements [range.begin, range.end) of one kind of state of unit `unit`. kCheckpoint where the
   // checkpoint does not hold all of them.
@@ -41,14 +46,22 @@ class StateReader {
   [[nodiscard]] std::int64_t copy_from_result(std::int64_t unit,
                                               shard::Range range,
                                               std::span<float> values);
+  [[nodiscard]] const formats::TensorView& tensor_of(const StateEntry& state);
+  [[nodiscard]] const formats::TensorView& proved(const StateEntry& state);
   [[nodiscard]] const formats::SafetensorsFile& file(const std::string& name);
   [[nodiscard]] const formats::TensorView& result_tensor(const std::string& parameter);
 
   std::filesystem::path folder_;
   const Manifest& manifest_;
   std::map<Kind, std::vector<const StateEntry*>> states_;
+  std::set<const StateEntry*> proved_;
   std::map<std::string, formats::SafetensorsFile> files_;
   std::unique_ptr<formats::ModelWeights> model_;
+};
+
+enum class Proof {
+  kAll,         // every file
+  kForReading,  // but for state, which a StateReader proves, and weights that it does not read
 };
 
 // Proves that the files are those that the manifest lists, byte for byte, where a byte decides
@@ -57,6 +70,7 @@ class StateReader {
 void verify_files(const std::filesystem::path& folder,
                   const Manifest& manifest,
                   std::int64_t part = 0,
-                  std::int64_t of = 1);
+                  std::int64_t of = 1,
+                  Proof proof = Proof::kAll);
 
 }  // namespace zeroth::checkpoint

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "checkpoint/manifest.h"
+#include "formats/checksum.h"
 #include "formats/weights_writer.h"
 #include <fmt/format.h>
 
@@ -141,10 +142,14 @@ inline void write_state_of(const std::filesystem::path& folder,
     const shard::Range own{.begin = std::min(numel, rank * shard),
                            .end = std::min(numel, (rank + 1) * shard)};
     for (const std::string& what : own.size() > 0 ? kinds_of(kind) : std::vector<std::string>{}) {
-      tensors.add(tensor_name(manifest.units[i].name, what, own.begin),
-                  {own.size()},
-                  values_of(unit, what, own));
-      manifest.states.push_back({.unit = unit, .what = what, .range = own, .file = file});
+      const std::vector<float> values = values_of(unit, what, own);
+      tensors.add(tensor_name(manifest.units[i].name, what, own.begin), {own.size()}, values);
+      manifest.states.push_back(
+          {.unit = unit,
+           .what = what,
+           .range = own,
+           .file = file,
+           .checksum = formats::checksum_of(std::as_bytes(std::span(values)))});
     }
   }
   tensors.write(folder / state_name(rank, kind.ranks));

@@ -89,15 +89,28 @@ void MappedFile::unmap() noexcept {
   }
 }
 
+namespace {
+
+std::uintptr_t page_bytes() noexcept {
+  return static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
 // Whole pages alone: what lies before and behind may be in use.
 void drop_pages(std::span<const std::byte> bytes) noexcept {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
-  const std::uintptr_t first = (begin + page - 1) / page * page;
-  const std::uintptr_t last = (begin + bytes.size()) / page * page;
+  const std::uintptr_t first = (begin + page_bytes() - 1) / page_bytes() * page_bytes();
+  const std::uintptr_t last = (begin + bytes.size()) / page_bytes() * page_bytes();
   if (first < last) {
     ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
   }
+}
+
+void read_ahead(std::span<const std::byte> bytes) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::uintptr_t first = begin / page_bytes() * page_bytes();
+  ::madvise(reinterpret_cast<void*>(first), begin + bytes.size() - first, MADV_WILLNEED);
 }
 
 }  // namespace zeroth::formats

@@ -31,4 +31,7 @@ class MappedFile {
 // Read once more, they come again.
 void drop_pages(std::span<const std::byte> bytes) noexcept;
 
+// Bytes of a MappedFile that are read soon: they come from the disk meanwhile.
+void read_ahead(std::span<const std::byte> bytes) noexcept;
+
 }  // namespace zeroth::formats

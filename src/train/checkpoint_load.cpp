@@ -105,29 +105,53 @@ at::Tensor read(checkpoint::StateReader& reader,
   return values;
 }
 
+// What a unit's part of a checkpoint consists of.
+std::vector<std::string> kinds_to_load(int num_moments) {
+  std::vector<std::string> kinds{checkpoint::kMaster};
+  for (int moment = 0; moment < num_moments; ++moment) {
+    kinds.push_back(checkpoint::moment_name(moment));
+  }
+  return kinds;
+}
+
+void set_own(UnitState& unit, std::size_t kind, Range range, const at::Tensor& values) {
+  if (kind == 0) {
+    unit.set_own_master(range, values);
+  } else {
+    unit.set_own_moment(static_cast<int>(kind) - 1, range, values);
+  }
+}
+
 void load_units(const OpenCheckpoint& checkpoint, engine::Engine& engine, int num_moments) {
   checkpoint::StateReader reader(checkpoint.folder, checkpoint.manifest);
+  const std::vector<std::string> kinds = kinds_to_load(num_moments);
   std::vector<UnitState>& units = engine.units();
-  for (std::size_t index = 0; index < units.size(); ++index) {
-    UnitState& unit = units[index];
-    if (!unit.trains()) {
-      continue;
-    }
-    for_each_own_piece(unit, [&](Range range) {
-      unit.set_own_master(range, read(reader, index, checkpoint::kMaster, range));
-      for (int moment = 0; moment < num_moments; ++moment) {
-        unit.set_own_moment(
-            moment, range, read(reader, index, checkpoint::moment_name(moment), range));
+  const auto for_each = [&](const auto& visit) {
+    for (std::size_t index = 0; index < units.size(); ++index) {
+      for (std::size_t kind = 0; units[index].trains() && kind < kinds.size(); ++kind) {
+        for_each_own_piece(units[index], [&](Range range) { visit(index, kind, range); });
       }
-    });
+    }
+  };
+  for_each([&](std::size_t index, std::size_t kind, Range range) {
+    reader.read_ahead(static_cast<std::int64_t>(index), kinds[kind], range);
+  });
+  for_each([&](std::size_t index, std::size_t kind, Range range) {
+    set_own(units[index], kind, range, read(reader, index, kinds[kind], range));
+  });
+  for (UnitState& unit : units) {
     unit.finish_update();
   }
 }
 
-// The ranks share the reading of every byte.
+// The ranks share the reading of what is not read by stretches.
 void verify(const OpenCheckpoint& checkpoint, comm::Communicator& comm) {
   checkpoint::StateReader(checkpoint.folder, checkpoint.manifest).require_tensors();
-  checkpoint::verify_files(checkpoint.folder, checkpoint.manifest, comm.rank(), comm.size());
+  checkpoint::verify_files(checkpoint.folder,
+                           checkpoint.manifest,
+                           comm.rank(),
+                           comm.size(),
+                           checkpoint::Proof::kForReading);
   comm.barrier("check of the checkpoint");
 }
 

@@ -8,6 +8,7 @@
 #include "comm/gather_texts.h"
 #include "config/report.h"
 #include "config/saving_rules.h"
+#include "formats/checksum.h"
 #include "formats/weights_writer.h"
 #include "observe/progress.h"
 #include "train/save_result.h"
@@ -27,7 +28,7 @@ using shard::Range;
 using zero::UnitState;
 
 // Of one tensor of a state file: a rank holds one at a time.
-constexpr std::int64_t kPieceElements = std::int64_t{16} << 20;
+constexpr std::int64_t kPieceElements = std::int64_t{4} << 20;
 
 // What rank `rank` writes of a unit: its shard without the padding, at every stage.
 Range written_by(const UnitState& unit, std::int64_t rank) {
@@ -80,89 +81,101 @@ at::Tensor state_values(const Trained& trained,
   return moment < 0 ? unit.own_master(range) : unit.own_moment(moment, range);
 }
 
-// This rank's part. Each tensor's bytes are made when its turn comes.
-void write_state(const Trained& trained, const fs::path& folder) {
+// This rank's part, and what stands in it. Each tensor's bytes are made when its turn comes.
+std::vector<StateEntry> write_state(const Trained& trained, const fs::path& folder) {
   const comm::Communicator& comm = trained.engine.comm();
   const std::vector<std::string> kinds = kinds_of_state(trained);
+  std::vector<StateEntry> entries;
+  for_each_state(trained, comm.rank(), [&](std::size_t unit, std::size_t kind, Range range) {
+    entries.push_back({.unit = static_cast<std::int64_t>(unit),
+                       .what = kinds[kind],
+                       .range = range,
+                       .file = 0,
+                       .checksum = {}});
+  });
   std::vector<TensorToWrite> tensors;
   at::Tensor held;
+  std::size_t at = 0;
   for_each_state(trained, comm.rank(), [&](std::size_t index, std::size_t kind, Range range) {
     const UnitState& unit = trained.engine.units()[index];
-    tensors.push_back(
-        {.name = checkpoint::tensor_name(unit.unit().name(), kinds[kind], range.begin),
-         .dtype = formats::DType::kF32,
-         .shape = {range.size()},
-         .bytes = [&trained, &unit, &held, kind, range] {
-           held = at::Tensor();
-           held = state_values(trained, unit, kind, range);
-           return std::span<const std::byte>(static_cast<const std::byte*>(held.data_ptr()),
-                                             held.nbytes());
-         }});
+    StateEntry& entry = entries[at++];
+    tensors.push_back({.name = checkpoint::tensor_name(unit.unit().name(), entry.what, range.begin),
+                       .dtype = formats::DType::kF32,
+                       .shape = {range.size()},
+                       .bytes = [&trained, &unit, &held, &entry, kind, range] {
+                         held = at::Tensor();
+                         held = state_values(trained, unit, kind, range);
+                         const std::span<const std::byte> bytes(
+                             static_cast<const std::byte*>(held.data_ptr()), held.nbytes());
+                         entry.checksum = formats::checksum_of(bytes);
+                         return bytes;
+                       }});
   });
   if (!tensors.empty()) {
     formats::write_weights_file(folder / state_file(comm.rank(), comm.size()), tensors);
   }
+  return entries;
 }
 
-Json entry_text(const FileEntry& file) {
-  return {file.name, file.bytes, file.checksum};
-}
-
-// The files of all ranks, at every rank.
-std::vector<FileEntry> gather_files(comm::Communicator& comm, const std::vector<FileEntry>& mine) {
-  Json list = Json::array();
-  for (const FileEntry& file : mine) {
-    list.push_back(entry_text(file));
-  }
+// What a rank has written.
+struct Written {
   std::vector<FileEntry> files;
-  for (const std::string& text : comm::gather_texts(comm, "files of the checkpoint", list.dump())) {
-    for (const Json& file : Json::parse(text)) {
-      files.push_back({.name = file[0], .bytes = file[1], .checksum = file[2]});
+  std::vector<StateEntry> states;
+};
+
+Json to_json(const Written& written) {
+  Json files = Json::array();
+  for (const FileEntry& file : written.files) {
+    files.push_back({file.name, file.bytes, file.checksum});
+  }
+  Json states = Json::array();
+  for (const StateEntry& state : written.states) {
+    states.push_back({state.unit, state.what, state.range.begin, state.range.end, state.checksum});
+  }
+  return {{"files", std::move(files)}, {"states", std::move(states)}};
+}
+
+// Of all ranks, at every rank.
+Written gather(comm::Communicator& comm, const Written& mine) {
+  const auto texts = comm::gather_texts(comm, "files of the checkpoint", to_json(mine).dump());
+  Written all;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    const Json json = Json::parse(texts[rank]);
+    const std::string own_state = state_file(static_cast<std::int64_t>(rank), comm.size());
+    std::int64_t of_states = 0;
+    for (const Json& file : json["files"]) {
+      of_states = file[0] == own_state ? static_cast<std::int64_t>(all.files.size()) : of_states;
+      all.files.push_back({.name = file[0], .bytes = file[1], .checksum = file[2]});
+    }
+    for (const Json& state : json["states"]) {
+      all.states.push_back({.unit = state[0],
+                            .what = state[1],
+                            .range = {.begin = state[2], .end = state[3]},
+                            .file = of_states,
+                            .checksum = state[4]});
     }
   }
-  return files;
-}
-
-std::vector<StateEntry> state_entries(const Trained& trained, const std::vector<FileEntry>& files) {
-  std::vector<StateEntry> entries;
-  const std::vector<std::string> kinds = kinds_of_state(trained);
-  const std::int64_t ranks = trained.engine.comm().size();
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    const auto file = std::find_if(files.begin(), files.end(), [&](const FileEntry& entry) {
-      return entry.name == state_file(rank, ranks);
-    });
-    for_each_state(trained, rank, [&](std::size_t unit, std::size_t kind, Range range) {
-      entries.push_back({.unit = static_cast<std::int64_t>(unit),
-                         .what = kinds[kind],
-                         .range = range,
-                         .file = file - files.begin()});
-    });
-  }
-  return entries;
+  return all;
 }
 
 Manifest manifest_of(const Trained& trained,
                      const Progress& progress,
                      const Fingerprints& fingerprints,
-                     std::vector<FileEntry> files) {
+                     Written written) {
   const bool whole = !trained.config.saving.only_model;
-  Manifest manifest{.update = progress.engine.updates,
-                    .ranks = trained.engine.comm().size(),
-                    .zero_stage = trained.config.zero.stage,
-                    .adapter = trained.adapter.has_value(),
-                    .master_in_result = master_in_result(trained),
-                    .num_moments = trained.engine.num_moments(),
-                    .model_fingerprint = fingerprints.model,
-                    .data_fingerprint = fingerprints.data,
-                    .progress = whole ? to_json(progress) : Json::object(),
-                    .settings = config::settings_to_keep(trained.config),
-                    .units = unit_entries(trained.engine),
-                    .states = {},
-                    .files = std::move(files)};
-  if (whole) {
-    manifest.states = state_entries(trained, manifest.files);
-  }
-  return manifest;
+  return {.update = progress.engine.updates,
+          .ranks = trained.engine.comm().size(),
+          .zero_stage = trained.config.zero.stage,
+          .adapter = trained.adapter.has_value(),
+          .master_in_result = master_in_result(trained),
+          .num_moments = trained.engine.num_moments(),
+          .model_fingerprint = fingerprints.model,
+          .data_fingerprint = fingerprints.data,
+          .progress = whole ? to_json(progress) : Json::object(),
+          .settings = config::settings_to_keep(trained.config),
+          .units = unit_entries(trained.engine),
+          .states = std::move(written.states),
+          .files = std::move(written.files)};
 }
 
 void require_room(const Trained& trained, const fs::path& output) {
@@ -253,24 +266,25 @@ fs::path save_checkpoint(const Trained& trained,
     checkpoint::begin_writing(output, update);
   }
   comm.barrier("folder of the checkpoint");
+  Written mine;
   if (!trained.config.saving.only_model) {
-    write_state(trained, folder);
+    mine.states = write_state(trained, folder);
   }
   save_result(trained, folder);
   if (leads) {
     write_companions(trained, progress, folder);
   }
-  std::vector<FileEntry> mine;
   const std::string own_state = state_file(comm.rank(), comm.size());
   for (const std::string& name : names_in(folder)) {
     const bool of_a_rank = name.starts_with("state-");
     if (of_a_rank ? name == own_state : leads) {
-      mine.push_back(checkpoint::entry_of(folder, name));
+      mine.files.push_back(checkpoint::entry_of(folder, name));
     }
   }
-  const std::vector<FileEntry> files = gather_files(comm, mine);
+  Written all = gather(comm, mine);
   if (leads) {
-    checkpoint::write_manifest(folder, manifest_of(trained, progress, fingerprints, files));
+    checkpoint::write_manifest(folder,
+                               manifest_of(trained, progress, fingerprints, std::move(all)));
     checkpoint::publish(output, update);
   }
   comm.barrier("end of the checkpoint");
