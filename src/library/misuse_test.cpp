@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "library/test_support.h"
 
 // What people get wrong with training engines: refused on every rank, with what to do instead.
@@ -5,9 +7,10 @@ namespace zeroth::testing {
 namespace {
 
 // Rank 0's error of a run on two ranks in which all do the same; every rank must have one.
-std::string refused(const std::function<void(Engine&)>& mistake, int accumulation = 2) {
+std::string refused(const std::function<void(Engine&)>& mistake,
+                    const Config& config = plain(1.0, 2, 2)) {
   const auto errors = errors_on(2, [&](const Runtime& runtime) {
-    Engine engine = initialize(runtime, slope(at::zeros({1})), plain(1.0, 2, accumulation));
+    Engine engine = initialize(runtime, slope(at::zeros({1})), config);
     mistake(engine);
   });
   for (const std::string& error : errors) {
@@ -25,17 +28,52 @@ TEST(Order, TwoBackwardsWithoutAStep) {
   EXPECT_TRUE(contains(error, "backward() twice without step()")) << error;
 }
 
-// N49: a loop that counts by itself and calls step() once a window.
-TEST(Order, OneStepForAWholeWindow) {
-  const std::string error = refused([](Engine& engine) {
-    for (int micro_batch = 0; micro_batch < 4; ++micro_batch) {
-      engine.backward(engine.forward(batch_of({1})));
-    }
-    (void)engine.step();
-  });
+// A loop that counts by itself and calls step() once for four micro-batches.
+void count_to_four(Engine& engine) {
+  for (int micro_batch = 0; micro_batch < 4; ++micro_batch) {
+    engine.backward(engine.forward(batch_of({1})));
+  }
+  (void)engine.step();
+}
+
+TEST(Order, N49_OneStepForAWholeWindow) {
+  const std::string error = refused(count_to_four);
   EXPECT_TRUE(contains(error, "forward() after backward() without step()")) << error;
   EXPECT_TRUE(contains(error, "gradient_accumulation_steps 2 (code)")) << error;
   EXPECT_TRUE(contains(error, "updates at the boundary by itself")) << error;
+}
+
+Config on_file(int stage, int accumulation) {
+  const std::string folder = std::filesystem::temp_directory_path().string();
+  Config config = plain(1.0, stage, accumulation);
+  config.set("zero_optimization.offload_optimizer.device", "nvme")
+      .set("zero_optimization.offload_optimizer.nvme_path", folder)
+      .set("aio.backend", "threads");
+  return config;
+}
+
+// Nor does an offloaded optimizer count by itself.
+TEST(Order, N49_OneStepForAWholeWindowWithStateOnFile) {
+  for (int stage = 0; stage <= 3; ++stage) {
+    const std::string error = refused(count_to_four, on_file(stage, 1));
+    EXPECT_TRUE(contains(error, "forward() after backward() without step()")) << error;
+    EXPECT_TRUE(contains(error, "gradient_accumulation_steps 1 (code)")) << error;
+    EXPECT_TRUE(contains(error, "updates at the boundary by itself")) << error;
+  }
+}
+
+TEST(Order, N49_StateOnFileIsUpdatedOnceInFourMicroBatches) {
+  for (int stage = 0; stage <= 3; ++stage) {
+    on_ranks(2, [&](const Runtime& runtime) {
+      Engine engine = initialize(runtime, slope(at::zeros({1})), on_file(stage, 4));
+      for (int micro_batch = 1; micro_batch <= 8; ++micro_batch) {
+        const StepReport report = micro_step(engine, batch_of({static_cast<double>(micro_batch)}));
+        EXPECT_EQ(report.updated, micro_batch % 4 == 0);
+        const double expected = micro_batch < 4 ? 0 : micro_batch < 8 ? -2.5 : -2.5 - 6.5;
+        EXPECT_EQ(engine.parameter("w")[0].item<double>(), expected);
+      }
+    });
+  }
 }
 
 TEST(Order, StepWithoutBackward) {
