@@ -2,7 +2,8 @@
 # How long a checkpoint of a 135M model (SmolLM's shape, all weights trained in bf16) takes to write
 # and to read, beside dd on the same disk with the same bytes, in turn.
 #   bench/checkpoint.sh [folder] [rounds]
-# As root the page cache is dropped before each reading; else both read what is cached.
+# What is read goes into memory in both cases. As root the page cache is dropped before each round's
+# parts; else both read what is cached.
 set -euo pipefail
 folder=${1:-/tmp}/zeroth-checkpoint-bench.$$
 rounds=${2:-5}
@@ -48,13 +49,14 @@ seconds() { # of a command
   awk -v a="$start" -v b="$end" 'BEGIN {printf "%.3f", b - a}'
 }
 
-read_all() { cat out/checkpoint-*/* | dd of=/dev/null bs=4M; }
+# At one go, into memory that nobody has touched before, as a process that starts has it.
+read_all() { dd if="$(echo out/checkpoint-*/state-*)" of=/dev/null bs=2G count=1 iflag=fullblock; }
 
 write_as_much() { dd if=/dev/zero of=dd.bin bs=4M count=$(($1 / 4194304 + 1)) conv=fsync; }
 
 train --max_steps 1 > log
 bytes=$(du -sb out/checkpoint-1 | cut -f1)
-echo "a checkpoint of $((bytes / 1000000)) MB; seconds: save, dd conv=fsync, load, cat | dd"
+echo "a checkpoint of $((bytes / 1000000)) MB; seconds: save, dd conv=fsync, load, dd of the state into memory"
 for round in $(seq 1 "$rounds"); do
   drop_cache
   reads=$(seconds read_all)
@@ -62,8 +64,8 @@ for round in $(seq 1 "$rounds"); do
   train --max_steps $((round + 1)) --resume_from_checkpoint latest > log
   save=$(sed -n 's/.*saved in \([0-9.]*\) s.*/\1/p' log)
   load=$(sed -n 's/.*loaded in \([0-9.]*\) s.*/\1/p' log)
-  sync
   rm -f dd.bin
+  drop_cache
   writes=$(seconds write_as_much "$bytes")
   echo "$save $writes $load $reads"
 done | tee rounds

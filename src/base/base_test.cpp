@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <filesystem>
 
+#include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -82,6 +84,34 @@ TEST(File, APiecewiseFileAppearsWithItsLastWordOrNotAtAll) {
   }
   EXPECT_EQ(read_file(folder / "a", ErrorKind::kDisk), "one two three");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::remove_all(folder);
+}
+
+// Blocks of 8 MiB are written while the next is made; what is overwritten may lie in several.
+TEST(File, ALargeFileHasEveryByteInItsPlace) {
+  constexpr std::size_t kBlock = std::size_t{8} << 20;
+  const auto folder = std::filesystem::temp_directory_path() / "zeroth_large_file_test";
+  std::filesystem::create_directories(folder);
+  for (const std::size_t size : {kBlock - 1, kBlock, kBlock + 1, 3 * kBlock + 12345}) {
+    std::string content(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) {
+      content[i] = static_cast<char>(i * 2654435761U >> 13);
+    }
+    AtomicFile file(folder / "a");
+    for (std::size_t begin = 0; begin < size; begin += 1'000'003) {
+      file.append(std::as_bytes(
+          std::span(content).subspan(begin, std::min(size - begin, std::size_t{1'000'003}))));
+    }
+    for (const std::size_t place : {std::size_t{5}, kBlock - 6, size - 10}) {
+      const std::string word = "overwrite";
+      content.replace(place, word.size(), word);
+      file.overwrite(place,
+                     std::as_bytes(std::span(word)).first(std::min(word.size(), size - place)));
+      content.resize(size);
+    }
+    file.publish();
+    EXPECT_TRUE(read_file(folder / "a", ErrorKind::kDisk) == content) << size;
+  }
   std::filesystem::remove_all(folder);
 }
 

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "base/check.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "formats/content_checksum.h"
