@@ -67,6 +67,12 @@ const std::vector<Entry>& entries() {
        "  zeroth explain gradient_accumulation_steps\n"
        "  zeroth explain zero_optimization.stage --deepspeed ds_config.json\n",
        run_explain},
+      {Command::kInspect,
+       "what a model folder, adapter or checkpoint holds, and whether it is whole",
+       "  zeroth inspect MODEL\n"
+       "  zeroth inspect out/checkpoint-20\n"
+       "  zeroth inspect out/checkpoint-20 --diff out/checkpoint-40 --format json\n",
+       run_inspect},
       {Command::kEnv,
        "versions, processor features, kernels and launchers of this machine",
        "  zeroth env\n"

@@ -16,6 +16,7 @@ using Arguments = std::span<const std::string>;
 [[nodiscard]] int run_check(Arguments arguments);
 [[nodiscard]] int run_plan(Arguments arguments);
 [[nodiscard]] int run_explain(Arguments arguments);
+[[nodiscard]] int run_inspect(Arguments arguments);
 [[nodiscard]] int run_env(Arguments arguments);
 [[nodiscard]] int run_init_model(Arguments arguments);
 [[nodiscard]] int run_tokenize(Arguments arguments);
