@@ -76,21 +76,35 @@ OtherValues compare_bytes(const std::string& name,
   return result;
 }
 
+// Most tensors of most pairs: nothing needs to be widened and counted.
+bool same_bytes(const TensorView& a, const TensorView& b) {
+  return a.dtype == b.dtype && std::ranges::equal(a.bytes, b.bytes);
+}
+
+OtherValues compare_values(const std::string& name,
+                           const InspectedTensor& here,
+                           const InspectedTensor& there) {
+  const TensorView& a = *here.view;
+  const TensorView& b = *there.view;
+  if (same_bytes(a, b)) {
+    return {.name = name, .elements = here.elements()};
+  }
+  if (!formats::is_weight_dtype(a.dtype) || !formats::is_weight_dtype(b.dtype)) {
+    return compare_bytes(name, a, b);
+  }
+  return compare_numbers(
+      name,
+      here.elements(),
+      [&](auto begin, auto values) { formats::copy_as_float(a, begin, values); },
+      [&](auto begin, auto values) { formats::copy_as_float(b, begin, values); });
+}
+
 OtherValues compare_tensors(const std::string& name,
                             const InspectedTensor& here,
                             const InspectedTensor& there) {
-  const TensorView& a = *here.view;
-  const TensorView& b = *there.view;
-  const bool numbers = formats::is_weight_dtype(a.dtype) && formats::is_weight_dtype(b.dtype);
-  OtherValues result =
-      numbers ? compare_numbers(
-                    name,
-                    here.elements(),
-                    [&](auto begin, auto values) { formats::copy_as_float(a, begin, values); },
-                    [&](auto begin, auto values) { formats::copy_as_float(b, begin, values); })
-              : compare_bytes(name, a, b);
-  formats::drop_pages(a.bytes);
-  formats::drop_pages(b.bytes);
+  OtherValues result = compare_values(name, here, there);
+  formats::drop_pages(here.view->bytes);
+  formats::drop_pages(there.view->bytes);
   return result;
 }
 
