@@ -37,7 +37,7 @@ void run_eval(const config::RunConfig& config, const CommPtr& comm) {
   log::info(data_line("evaluation", dataset));
   require_same_rows(*comm, "evaluation", dataset);
   comm->note("loading the model");
-  LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
+  LoadedModel loaded = load_model(config, inputs, /*trains=*/false, *comm);
   const auto engine = inference_engine(config, loaded, comm);
   comm->note("evaluation");
   const engine::Loss loss =

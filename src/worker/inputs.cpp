@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "formats/safetensors.h"
+#include "formats/verify_content.h"
 #include "memory/tensor_tally.h"
 #include "shapes/check_weights.h"
 #include "train/engine_options.h"
@@ -107,12 +108,16 @@ void report_rows(const config::RunConfig& config,
   }
 }
 
-LoadedModel load_model(const config::RunConfig& config, const Inputs& inputs, bool trains) {
+LoadedModel load_model(const config::RunConfig& config,
+                       const Inputs& inputs,
+                       bool trains,
+                       comm::Communicator& comm) {
   auto tally = std::make_shared<memory::Tally>();
   const memory::TensorScope counted(tally, memory::Purpose::kWeights);
   const auto weights =
       std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path);
   shapes::check_weights(shapes::model_shape(inputs.model_config), *weights);
+  formats::verify_content(*weights, comm.on_host().rank, comm.on_host().size);
   LoadedModel loaded{.adapter = adapter_of(config, trains), .tally = std::move(tally)};
   models::ModelOptions options{
       .dtype = train::compute_dtype(config), .trainable = trains, .seed = config.seed};
@@ -130,8 +135,10 @@ LoadedModel load_model(const config::RunConfig& config, const Inputs& inputs, bo
     const formats::SafetensorsFile file(fs::path(config.model.adapter_name_or_path) /
                                         "adapter_model.safetensors");
     shapes::check_adapter(loaded.model.shape, *loaded.adapter, file);
+    formats::verify_content(file);  // small enough for every rank to read
     models::load_adapter(loaded.model, file);
   }
+  comm.barrier("check of the weights");  // what one rank proved, all may use
   return loaded;
 }
 

@@ -28,7 +28,7 @@ void report_rows(const config::RunConfig& config,
                  const data::Dataset& dataset);
 
 // The model with its adapter, fresh or read, as the run asks for; `trains` false freezes
-// everything.
+// everything. Files that bring a checksum are read whole and compared with it. Collective.
 struct LoadedModel {
   models::Model model;
   std::optional<formats::AdapterConfig> adapter;  // what would be saved
@@ -37,7 +37,8 @@ struct LoadedModel {
 
 [[nodiscard]] LoadedModel load_model(const config::RunConfig& config,
                                      const Inputs& inputs,
-                                     bool trains);
+                                     bool trains,
+                                     comm::Communicator& comm);
 
 // An engine that only runs forwards, on each rank of `comm` by itself.
 [[nodiscard]] std::unique_ptr<engine::Engine> inference_engine(

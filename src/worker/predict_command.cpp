@@ -151,7 +151,7 @@ void run_predict(const config::RunConfig& config, const CommPtr& comm) {
   report_counts(config, inputs, counts);
   check_rooms(prompts, generate_options(config, inputs));
   comm->note("loading the model");
-  LoadedModel loaded = load_model(config, inputs, /*trains=*/false);
+  LoadedModel loaded = load_model(config, inputs, /*trains=*/false, *comm);
   const auto engine = inference_engine(config, loaded, comm);
   if (comm->rank() == 0) {
     remove_results(config.output.output_dir);

@@ -256,7 +256,7 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
   require_memory(input);
   const std::int64_t bytes_before = memory::proportional_set_bytes();
   comm->note("loading the model");
-  LoadedModel loaded = load_model(config, inputs, /*trains=*/true);
+  LoadedModel loaded = load_model(config, inputs, /*trains=*/true, *comm);
   log::info(model_line(loaded.model, config));
   if (loaded.adapter) {
     log::info(lora_line(loaded.model));

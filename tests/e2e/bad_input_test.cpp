@@ -82,6 +82,23 @@ TEST_F(BadInput, BrokenWeights) {
   train_refused({}, 4, {"model-00001-of-00002.safetensors is missing"});
 }
 
+// Weights that Zeroth wrote bring a checksum, and one flipped bit is enough.
+TEST_F(BadInput, DamagedWeights) {
+  const auto flip_last_bit = [this](const std::string& file) {
+    std::string content = content_of(path(file));
+    content.back() = static_cast<char>(content.back() ^ 1);
+    write(file, content);
+  };
+  (void)good(train("four", {"--max_steps", "1"}));
+  flip_last_bit("four/adapter_model.safetensors");
+  train_refused({"--adapter_name_or_path", "four"},
+                4,
+                {"four/adapter_model.safetensors is damaged", "zeroth_xxh3"});
+  flip_last_bit("model/model.safetensors");
+  train_refused({}, 4, {"model/model.safetensors is damaged"});
+  train_refused({"--ranks", "2"}, 4, {"model/model.safetensors is damaged"});
+}
+
 TEST_F(BadInput, AMissingTensorIsNamed) {
   change_weights([](auto& tensors) {
     std::erase_if(tensors, [](const auto& tensor) { return tensor.name == "model.norm.weight"; });
