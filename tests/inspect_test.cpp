@@ -295,6 +295,29 @@ TEST_F(Inspect, CheckpointsAreComparedWhoeverWroteThem) {
   EXPECT_EQ(diff["equal_tensors"], 3 + 4);  // weights, and two moments of the units that train
 }
 
+// What a run was told is nothing that the adapter says of itself.
+TEST_F(Inspect, AResultIsComparedWithItsCheckpointByWhatBothSay) {
+  write_checkpoint("checkpoint-20", {});
+  fs::create_directories(path("out"));
+  fs::copy(path("checkpoint-20/adapter_model.safetensors"), path("out"));
+  const Json diff = json({"checkpoint-20", "--diff=out"})["diff"];
+  EXPECT_EQ(diff["equal"], true) << diff.dump();
+  EXPECT_EQ(diff["equal_tensors"], 3);
+}
+
+TEST_F(Inspect, OtherSettingsOfEqualWeightsAreShown) {
+  write_model("one", 1);
+  write_model("other", 1);
+  write_file_atomically(path("other/config.json"), R"({"hidden_size": 3})");
+  const Json diff = json({"one", "--diff=other"})["diff"];
+  EXPECT_EQ(diff["equal_values"], true);
+  EXPECT_EQ(diff["equal"], false);
+  EXPECT_EQ(diff["settings"],
+            Json::array({{{"key", "hidden_size"}, {"value", 2}, {"other_value", 3}}}));
+  expect_parts(zeroth({"one", "--diff=other"}).output,
+               {"one and other: equal but for settings", "hidden_size: 2 and 3"});
+}
+
 TEST_F(Inspect, AnotherStateIsFound) {
   write_checkpoint("a", {.ranks = 1});
   write_checkpoint("b", {.ranks = 2});

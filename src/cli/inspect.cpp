@@ -17,11 +17,8 @@ namespace {
 void print_text(const Inspected& found,
                 const std::optional<Inspected>& other,
                 const std::optional<Comparison>& comparison) {
-  std::string text = inspect_page(found);
-  if (other && comparison) {
-    text +=
-        fmt::format("\n{}\n{}", inspect_page(*other), comparison_page(*comparison, found, *other));
-  }
+  const std::string text =
+      other && comparison ? comparison_page(*comparison, found, *other) : inspect_page(found);
   std::fputs(visible(text).c_str(), stdout);
 }
 

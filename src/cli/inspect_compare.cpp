@@ -235,16 +235,24 @@ class Comparer {
     }
   }
 
+  // A run's settings with a run's, and what an adapter or a model says of itself with the same. A
+  // file alone says nothing.
   void compare_settings() {
+    const bool alike = here_.kind == there_.kind;
+    const Json& a = alike ? here_.settings : here_.config;
+    const Json& b = alike ? there_.settings : there_.config;
+    if (a.empty() || b.empty()) {
+      return;
+    }
     std::set<std::string> keys;
-    for (const Json* settings : {&here_.settings, &there_.settings}) {
+    for (const Json* settings : {&a, &b}) {
       for (const auto& [key, value] : settings->items()) {
         keys.insert(key);
       }
     }
     for (const std::string& key : keys) {
-      const Json here = here_.settings.value(key, Json());
-      const Json there = there_.settings.value(key, Json());
+      const Json here = a.value(key, Json());
+      const Json there = b.value(key, Json());
       if (here != there) {
         result_.settings.push_back({.key = key, .here = here, .there = there});
       }

@@ -206,13 +206,14 @@ std::string comparison_page(const Comparison& comparison,
                             const Inspected& there) {
   const std::string a = here.path.string();
   const std::string b = there.path.string();
-  std::string text = fmt::format("{} and {}: {}\n  equal tensors: {}\n",
-                                 a,
-                                 b,
-                                 comparison.equal()          ? "equal"
-                                 : comparison.equal_values() ? "equal but for settings"
-                                                             : "different",
-                                 comparison.equal_tensors);
+  std::string text = head(here) + file_lines(here) + head(there) + file_lines(there);
+  text += fmt::format("{} and {}: {}\n  equal tensors: {}\n",
+                      a,
+                      b,
+                      comparison.equal()          ? "equal"
+                      : comparison.equal_values() ? "equal but for settings"
+                                                  : "different",
+                      comparison.equal_tensors);
   text += some_lines("only in " + a, comparison.only_here, as_it_is);
   text += some_lines("only in " + b, comparison.only_there, as_it_is);
   text += some_lines("of another shape or type", comparison.other_form, [](const OtherForm& form) {

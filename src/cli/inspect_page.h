@@ -11,6 +11,7 @@ namespace zeroth::cli {
 
 // For people: tensors of repeated layers stand in one line.
 [[nodiscard]] std::string inspect_page(const Inspected& found);
+// Both in short, and how they differ.
 [[nodiscard]] std::string comparison_page(const Comparison& comparison,
                                           const Inspected& here,
                                           const Inspected& there);

@@ -125,13 +125,13 @@ class Reading {
                               formats::kAdapterConfigFile,
                               formats::kAdapterWeightsFile));
     }
-    take_settings(formats::kAdapterConfigFile);
+    take_config(formats::kAdapterConfigFile);
     take_weights(formats::kAdapterWeightsFile);
   }
 
   void read_model() {
     found_.kind = Holding::kModel;
-    take_settings(kConfigFile);
+    take_config(kConfigFile);
     std::string misfit;
     for (const std::string& name : model_files(misfit)) {
       take_weights(name);
@@ -211,7 +211,10 @@ class Reading {
     if (name.ends_with(".safetensors")) {
       return take_listed_weights(name);
     }
-    found_.files.push_back({.name = name, .bytes = size_of(at(name)), .fault = {}});
+    take_unproved(name);
+    if (name == formats::kAdapterConfigFile || name == kConfigFile) {
+      found_.config = parsed(name);
+    }
     return formats::checksum_of(read_file(at(name), ErrorKind::kCheckpoint));
   }
 
@@ -273,11 +276,22 @@ class Reading {
       return;
     }
     take_unproved(name);
+    found_.settings = parsed(name);
+  }
+
+  void take_config(const std::string& name) {
+    take_settings(name);
+    found_.config = found_.settings;
+  }
+
+  // Of the file that was taken last.
+  Json parsed(const std::string& name) {
     try {
-      found_.settings = formats::parse_object(
+      return formats::parse_object(
           read_file(at(name), ErrorKind::kModel), at(name).string(), ErrorKind::kModel);
     } catch (const Error& error) {
       damage(first_line(error));
+      return Json::object();
     }
   }
 

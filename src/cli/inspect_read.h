@@ -45,7 +45,8 @@ struct Inspected {
   std::vector<InspectedFile> files;
   std::vector<formats::SafetensorsFile> opened;
   std::map<std::string, InspectedTensor> tensors;  // weights, not the optimizer's state
-  Json settings = Json::object();
+  Json settings = Json::object();  // of a checkpoint its run's; else those in `config`
+  Json config = Json::object();    // adapter_config.json or config.json
   std::optional<checkpoint::Manifest> manifest;
   std::vector<checkpoint::Found> checkpoints;  // of an output folder; their files are not read
   std::string latest;                          // what its file `latest` names
