@@ -2,6 +2,7 @@
 
 #include "e2e/checkpoints.h"
 #include <fmt/format.h>
+#include <unistd.h>
 
 // Cases of other tools' users that speak of checkpoints, by their ids.
 namespace zeroth::e2e {
@@ -116,6 +117,46 @@ TEST_F(Case, K13_AHalfWrittenCheckpointIsPassedOver) {
   EXPECT_TRUE(weights_in("out") == weights_in("whole"));
   fs::remove(path("out/checkpoint-8/checkpoint.json"));
   refused(long_run("out", {"--resume", "out/checkpoint-8"}), 4, {"checkpoint.json is missing"});
+}
+
+// Rank 1 sees another disk under the same name: rank 0 decides, and what cannot follow is named.
+TEST_F(Case, K16_RanksGoOnFromOneCheckpoint) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "needs root";
+  }
+  const Words ranks{"--zero_stage", "2", "--per_device_train_batch_size", "1"};
+  (void)good(long_run("out", joined(ranks, {"--ranks", "2"})));
+  fs::copy(path("out"), path("other"), fs::copy_options::recursive);
+  cut_back_to("out", 8);
+  cut_back_to("other", 4);
+  std::vector<pid_t> started;
+  for (int rank = 0; rank < 2; ++rank) {
+    testing::Invocation run = invocation(long_run("out", joined(ranks, {"--resume", "latest"})));
+    run.environment = {"WORLD_SIZE=2",
+                       fmt::format("RANK={}", rank),
+                       fmt::format("LOCAL_RANK={}", rank),
+                       "LOCAL_WORLD_SIZE=2",
+                       "MASTER_ADDR=localhost",
+                       fmt::format("MASTER_PORT={}", ::getpid())};
+    if (rank == 1) {
+      run.arguments = joined({"/usr/bin/unshare",
+                              "-m",
+                              "/bin/sh",
+                              "-c",
+                              "mount --bind other out && exec \"$@\"",
+                              "sh"},
+                             run.arguments);
+    }
+    const std::string name = fmt::format("rank{}", rank);
+    started.push_back(testing::start(run, path(name + ".out"), path(name + ".err")));
+  }
+  EXPECT_EQ(testing::wait_for(started[1]), 4);
+  EXPECT_NE(testing::wait_for(started[0]), 0);
+  const std::string said = content_of(path("rank1.err"));
+  EXPECT_NE(said.find("cannot read the checkpoint out/checkpoint-8 that rank 0 chose"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(content_of(path("rank0.err")).find("rank 1"), std::string::npos);
 }
 
 TEST_F(Case, K17_TheRateGoesOnAndAnotherOneIsTold) {

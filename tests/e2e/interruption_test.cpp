@@ -24,29 +24,21 @@ class Interrupted : public EndToEnd {
   [[nodiscard]] std::string said() const { return content_of(path("stderr")); }
 };
 
-TEST_F(Interrupted, ASignalEndsTheRunAndSaysWhatIsLost) {
+// What a signal does to updates is in resume_test.cpp.
+TEST_F(Interrupted, ASignalBeforeTheFirstUpdateEndsTheRunAtOnce) {
   for (const auto& [signal, name] : {std::pair{SIGINT, "SIGINT"}, std::pair{SIGTERM, "SIGTERM"}}) {
-    const pid_t front = start_long_run();
+    testing::Invocation paused = invocation(train("out"));
+    paused.environment.emplace_back("ZEROTH_TEST_STOP_AT=0:loading the model:pause");
+    const pid_t front = testing::start(paused, path("stdout"), path("stderr"));
+    ASSERT_TRUE(soon([&] { return said().find("training: ") != std::string::npos; })) << said();
     ::kill(front, signal);
     EXPECT_EQ(testing::wait_for(front), 128 + signal);
-    EXPECT_NE(said().find(fmt::format("stopped by {}: weights are saved at the end", name)),
+    EXPECT_NE(said().find(fmt::format("stopped by {}: nothing is saved now", name)),
               std::string::npos)
         << said();
     EXPECT_FALSE(fs::exists(path("out/.zeroth.lock")));
-    fs::remove_all(path("out"));
+    EXPECT_FALSE(fs::exists(path("out/latest")));
   }
-}
-
-TEST_F(Interrupted, SavingOnRequestIsDeclinedAndTheRunGoesOn) {
-  const pid_t front = start_long_run();
-  ::kill(front, SIGUSR1);
-  EXPECT_TRUE(soon([&] {
-    return said().find("not built yet; the run goes on") != std::string::npos;
-  })) << said();
-  const auto before = fs::file_size(path("out/metrics.jsonl"));
-  EXPECT_TRUE(soon([&] { return fs::file_size(path("out/metrics.jsonl")) > before; }));
-  ::kill(front, SIGTERM);
-  EXPECT_EQ(testing::wait_for(front), 143);
 }
 
 TEST_F(Interrupted, AFolderInUseIsRefusedUntilItsRunIsDead) {
@@ -87,14 +79,25 @@ class FullDisk : public EndToEnd {
 
 TEST_F(FullDisk, AResultWithoutRoomIsRefusedBeforeAnythingGoes) {
   write("disk/out/adapter_model.safetensors", "the good result");
+  refused(
+      train("disk/out", {"--overwrite_output_dir", "--lora_rank", "64", "--save_strategy", "no"}),
+      6,
+      {"the result takes", "disk/out"});
   refused(train("disk/out", {"--overwrite_output_dir", "--lora_rank", "64"}),
           6,
-          {"the result takes", "disk/out"});
+          {"the result and one checkpoint take", "--save_strategy no"});
   EXPECT_EQ(content_of(path("disk/out/adapter_model.safetensors")), "the good result");
 }
 
 TEST_F(FullDisk, RecordsThatNoLongerFitEndTheRun) {
-  refused(train("disk/out", {"--max_steps", "1000000", "--log_micro_steps", "--lora_rank", "1"}),
+  refused(train("disk/out",
+                {"--max_steps",
+                 "1000000",
+                 "--log_micro_steps",
+                 "--lora_rank",
+                 "1",
+                 "--save_strategy",
+                 "no"}),
           6,
           {"disk/out/metrics.jsonl", "No space left on device", "Free some space"});
   EXPECT_GT(records_of(path("disk/out"), "update").size(), 0U);
@@ -104,7 +107,15 @@ TEST_F(FullDisk, RecordsThatNoLongerFitEndTheRun) {
 TEST_F(FullDisk, ASaveThatNoLongerFitsEndsTheOtherRanksToo) {
   write("disk/filler", std::string(40960, 'x'));
   refused(train("disk/out",
-                {"--finetuning_type", "full", "--bf16", "--ranks", "2", "--zero_stage", "3"}),
+                {"--finetuning_type",
+                 "full",
+                 "--bf16",
+                 "--ranks",
+                 "2",
+                 "--zero_stage",
+                 "3",
+                 "--save_strategy",
+                 "no"}),
           6,
           {"disk/out/model.safetensors", "No space left on device", "Free some space"});
   EXPECT_EQ(records_of(path("disk/out"), "update").size(), 3U);
