@@ -133,6 +133,7 @@ std::int64_t StateReader::copy_from_states(std::int64_t unit,
     }
     const TensorView& view = proved(*state);
     copy(view, state->range, part, range, values);
+    formats::drop_pages(view.bytes);  // no more stays in memory than what is being read
     copied += part.size();
   }
   return copied;
@@ -153,6 +154,7 @@ std::int64_t StateReader::copy_from_result(std::int64_t unit,
       const TensorView& view = result_tensor(parameter.name);
       require_numbers(view, count, folder_, parameter.name);
       copy(view, stored, part, range, values);
+      formats::drop_pages(view.bytes);
       copied += part.size();
     }
   }
