@@ -173,7 +173,7 @@ std::string content_checksum(const SafetensorsFile& file) {
   for (const TensorToWrite& tensor : tensors) {
     const std::span<const std::byte> bytes = tensor.bytes();
     checksum.add(tensor, bytes);
-    drop_pages(bytes);  // a file of any size is proved without its pages staying with the process
+    drop_pages(bytes);  // a file may be larger than the memory that a rank counts as its own
   }
   return checksum.hex();
 }
