@@ -9,10 +9,6 @@
 namespace zeroth::train {
 namespace {
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
 double number_from(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
@@ -80,6 +76,10 @@ Progress read(const Json& json) {
 
 }  // namespace
 
+Json finite_or_null(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
 Json to_json(const Progress& progress) {
   return {{"windows", progress.windows},
           {"epoch", progress.rows_at.epoch},
@@ -93,15 +93,15 @@ Json to_json(const Progress& progress) {
           {"tokens", progress.tokens},
           {"target_tokens", progress.target_tokens},
           {"seconds", progress.seconds},
-          {"loss_sum", number(progress.total_loss.sum)},
+          {"loss_sum", finite_or_null(progress.total_loss.sum)},
           {"loss_weight", progress.total_loss.weight},
-          {"unlogged_loss_sum", number(progress.unlogged_loss.sum)},
+          {"unlogged_loss_sum", finite_or_null(progress.unlogged_loss.sum)},
           {"unlogged_loss_weight", progress.unlogged_loss.weight},
-          {"last_loss", number(progress.last_loss)},
+          {"last_loss", finite_or_null(progress.last_loss)},
           {"offload_read_bytes", progress.offloaded.read},
           {"offload_write_bytes", progress.offloaded.written},
           {"evaluated_at", progress.evaluated_at},
-          {"eval_loss", progress.eval_loss ? number(*progress.eval_loss) : Json()},
+          {"eval_loss", progress.eval_loss ? finite_or_null(*progress.eval_loss) : Json()},
           {"best", to_json(progress.best)},
           {"metrics_bytes", progress.metrics_bytes}};
 }

@@ -44,6 +44,9 @@ struct Progress {
   Json log_history = Json::array();  // of trainer_state.json
 };
 
+// For records: what is not finite is null.
+[[nodiscard]] Json finite_or_null(double value);
+
 // Without the history, which has a file of its own. A loss that is not finite comes back as NaN.
 [[nodiscard]] Json to_json(const Progress& progress);
 // kCheckpoint where something is missing.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <optional>
 
@@ -9,12 +8,9 @@
 #include "base/machine_memory.h"
 #include "base/output_folder.h"
 #include "checkpoint/folder.h"
-#include "comm/gather_texts.h"
 #include "config/report.h"
-#include "formats/fingerprint.h"
 #include "memory/process_memory.h"
 #include "plan/report.h"
-#include "train/checkpoint_load.h"
 #include "train/checkpoint_save.h"
 #include "train/engine_options.h"
 #include "train/result.h"
@@ -24,6 +20,7 @@
 #include "worker/inputs.h"
 #include "worker/memory_report.h"
 #include "worker/ranks.h"
+#include "worker/resume.h"
 #include "worker/signals.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
@@ -111,54 +108,6 @@ void require_room(const train::Trained& trained, const std::vector<fs::path>& fr
                             observe::bytes_text(free),
                             saves ? ", or write no checkpoints: --save_strategy no" : ""));
   }
-}
-
-train::Fingerprints fingerprints_of(const config::RunConfig& config,
-                                    const Inputs& inputs,
-                                    const data::Dataset& train) {
-  const formats::ModelWeights weights(config.model.model_name_or_path);
-  return {.model = formats::model_fingerprint(inputs.model_config, weights),
-          .data = fmt::format("{:016x}-{}", train.fingerprint, train.examples.size())};
-}
-
-using Resumed = std::optional<train::OpenCheckpoint>;
-
-// What the run goes on from: rank 0's choice.
-Resumed checkpoint_to_resume(const config::RunConfig& config,
-                             comm::Communicator& comm,
-                             const train::Fingerprints& fingerprints) {
-  const std::string folder =
-      comm::gather_texts(comm, "choice of the checkpoint", config.resume.folder)[0];
-  if (folder.empty()) {
-    if (!config.resume.from.empty()) {
-      log::info(fmt::format("no checkpoint in {} to go on from: starting at update 0",
-                            config.output.output_dir));
-    }
-    return std::nullopt;
-  }
-  comm.note("reading the checkpoint");
-  Resumed resumed = train::open_checkpoint(folder, comm);
-  train::require_same_inputs(*resumed, fingerprints, config);
-  return resumed;
-}
-
-data::SamplerStart start_of(const Resumed& resumed) {
-  return resumed ? data::SamplerStart{.update = resumed->progress.windows,
-                                      .at = resumed->progress.rows_at}
-                 : data::SamplerStart{};
-}
-
-void load(const train::OpenCheckpoint& checkpoint, engine::Engine& engine) {
-  engine.comm().note("loading the checkpoint");
-  const auto start = std::chrono::steady_clock::now();
-  train::load_checkpoint(checkpoint, engine);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  log::info(fmt::format("going on from {} after update {}, epoch {} row {} (loaded in {:.2f} s)",
-                        checkpoint.folder.string(),
-                        checkpoint.progress.engine.updates,
-                        checkpoint.progress.rows_at.epoch,
-                        checkpoint.progress.rows_at.row,
-                        seconds.count()));
 }
 
 // Everything has been read and is good, and every rank has its room: only now may results of an
@@ -272,14 +221,7 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
                         comm,
                         loaded.tally);
   if (resumed) {
-    load(*resumed, engine);
-    if (plan.start.update >= plan.total_updates) {
-      log::warn(
-          fmt::format("the checkpoint has come through {} windows, and this run is to have "
-                      "{}: nothing is left to train (--max_steps, --num_train_epochs)",
-                      plan.start.update,
-                      plan.total_updates));
-    }
+    load_resumed(*resumed, plan, engine);
   }
   comm->barrier("state of all ranks");  // a rank without room has said so by now
   const train::Trained trained{config, loaded.model, loaded.adapter, engine};

@@ -53,7 +53,7 @@ TEST_F(Case, K05_K22_ATiedHeadIsOneTensorAndAnUntiedOneIsTwo) {
         kFull, {"--ranks", "2", "--zero_stage", stage, "--per_device_train_batch_size", "1"});
     (void)good(long_run("tied" + stage, sharded));
     (void)good(long_run("untied" + stage, joined(sharded, {"--model_name_or_path", "untied"})));
-    for (const std::string folder : {"tied" + stage, "tied" + stage + "/checkpoint-12"}) {
+    for (const std::string& folder : {"tied" + stage, "tied" + stage + "/checkpoint-12"}) {
       EXPECT_TRUE(holds(folder + "/model.safetensors", "model.embed_tokens.weight"));
       EXPECT_FALSE(holds(folder + "/model.safetensors", "lm_head.weight"));
       EXPECT_EQ(config_in(folder).at("tie_word_embeddings"), true);

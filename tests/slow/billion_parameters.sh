@@ -81,7 +81,7 @@ measured() {
 }
 
 common=(--model_name_or_path model --dataset rows.json --template alpaca --cutoff_len 128 --bf16
-  --per_device_train_batch_size 1 --gradient_accumulation_steps 1 --max_steps 2
+  --per_device_train_batch_size 1 --gradient_accumulation_steps 1 --max_steps 2 --save_strategy no
   --gradient_checkpointing --overwrite_output_dir)
 files=(--zero_stage 3 --zero_optimization.offload_optimizer.device=nvme
   --zero_optimization.offload_optimizer.nvme_path=disk
