@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kLockName = ".zeroth.lock";
 // What a stopped process leaves of a checkpoint that it wrote, or removed.
 constexpr std::string_view kPartial = ".partial";
 constexpr std::string_view kGoing = ".removed";
@@ -125,7 +124,7 @@ bool is_result(const fs::directory_entry& entry, const std::vector<std::string>&
 
 }  // namespace
 
-OutputFolder::OutputFolder(const fs::path& folder) : lock_path_(folder / kLockName) {
+OutputFolder::OutputFolder(const fs::path& folder) : lock_path_(folder / kOutputLock) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (!fs::is_directory(folder)) {

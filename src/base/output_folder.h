@@ -6,6 +6,8 @@
 
 namespace zeroth {
 
+inline constexpr auto kOutputLock = ".zeroth.lock";
+
 // An output folder that belongs to one run at a time. The lock is flock(2) on OUT/.zeroth.lock: the
 // kernel drops it with the last process that holds the descriptor, so a dead run never blocks a new
 // one. The descriptor is inherited by the processes that the run starts: the lock lives as long as

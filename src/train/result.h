@@ -18,6 +18,7 @@ struct Trained {
   const models::Model& model;
   const std::optional<formats::AdapterConfig>& adapter;
   engine::Engine& engine;
+  bool saves = true;  // false: some rank does not see output_dir, and there can be no checkpoints
 };
 
 // The type of a result's numbers: of adapters fp32, of a model the type it computes in. DeepSpeed

@@ -110,6 +110,9 @@ void Trainer::finish() {
   const config::SaveCadence cadence = config_.saving.cadence;
   const bool by_count =
       cadence == config::SaveCadence::kSteps || cadence == config::SaveCadence::kEpoch;
+  if (!trained_.saves) {
+    return;
+  }
   if ((by_count && saved_windows_ != progress_.windows) ||
       (cadence == config::SaveCadence::kBest && found_best_)) {
     save();

@@ -97,6 +97,9 @@ Request Trainer::agreed_request() {
 
 bool Trainer::save_is_due(const engine::StepReport& report) const {
   const config::SavingSettings& saving = config_.saving;
+  if (!trained_.saves) {
+    return false;
+  }
   switch (saving.cadence) {
     case config::SaveCadence::kNo:
       return false;
@@ -115,6 +118,11 @@ bool Trainer::save_is_due(const engine::StepReport& report) const {
 }
 
 void Trainer::save() {
+  if (!trained_.saves) {
+    line_.finish();
+    log::warn("nothing is saved: not every rank sees output_dir");
+    return;
+  }
   const Clock::time_point start = Clock::now();
   engine_.comm().note(fmt::format("checkpoint of update {}", updates()));
   std::optional<BestEvaluation>& best = progress_.best;

@@ -201,6 +201,11 @@ const char* signal_name(int signal) noexcept {
 }
 
 std::string stop_table(const config::RunConfig& config, const train::TrainSummary& summary) {
+  if (summary.checkpoint.empty()) {
+    return fmt::format("stopped by {}: {}\nnothing was saved",
+                       signal_name(summary.stopped_by),
+                       counts_text(summary.progress));
+  }
   const std::string done = fmt::format("stopped by {}: {}\n{} holds all of it",
                                        signal_name(summary.stopped_by),
                                        counts_text(summary.progress),

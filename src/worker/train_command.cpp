@@ -110,6 +110,33 @@ void require_room(const train::Trained& trained, const std::vector<fs::path>& fr
   }
 }
 
+// Every rank writes its part of a checkpoint into output_dir, which hosts need not share for
+// anything else. Where they do not, a run that did not ask for checkpoints goes on without.
+// Collective.
+bool can_save(const config::RunConfig& config, comm::Communicator& comm) {
+  const bool sees = fs::exists(fs::path(config.output.output_dir) / kOutputLock);
+  const std::vector<double> all =
+      comm.gather_values("sight of output_dir", std::vector<double>{sees ? 1.0 : 0.0});
+  const auto blind = std::find(all.begin(), all.end(), 0.0);
+  if (blind == all.end()) {
+    return true;
+  }
+  if (config.saving.cadence == config::SaveCadence::kNo) {
+    return false;
+  }
+  const std::string what = fmt::format(
+      "rank {} does not see rank 0's output_dir {}", blind - all.begin(), config.output.output_dir);
+  if (config.is_given("save_strategy") || config.is_given("save_steps") ||
+      config.saving.load_best_at_end) {
+    throw Error(ErrorKind::kDisk,
+                what +
+                    ", and all ranks write their part of a checkpoint\n  Put output_dir where "
+                    "every host sees it, or write none: --save_strategy no.");
+  }
+  log::warn(what + ": there are no checkpoints, and the result is written at the end");
+  return false;
+}
+
 // Everything has been read and is good, and every rank has its room: only now may results of an
 // earlier run go. A run that goes on in the folder of its checkpoint keeps them until its own
 // stand.
@@ -224,7 +251,8 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
     load_resumed(*resumed, plan, engine);
   }
   comm->barrier("state of all ranks");  // a rank without room has said so by now
-  const train::Trained trained{config, loaded.model, loaded.adapter, engine};
+  const train::Trained trained{
+      config, loaded.model, loaded.adapter, engine, can_save(config, *comm)};
   if (comm->rank() == 0) {
     take_over_folder(trained, resumed);
   }

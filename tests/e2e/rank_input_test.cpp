@@ -228,6 +228,12 @@ TEST_F(TwoHosts, L12_NeedNoCommonFileSystem) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_TRUE(fs::exists(path("a/out/adapter_model.safetensors")));
   EXPECT_FALSE(fs::exists(path("b/out")));
+  EXPECT_FALSE(fs::exists(path("a/out/latest")));
+  EXPECT_NE(outcome.errors.find("rank 1 does not see rank 0's output_dir out"), std::string::npos)
+      << outcome.errors;
+  refused_soon(on_both(train("saved", {"--save_steps", "2"})),
+               6,
+               {"rank 1 does not see rank 0's output_dir saved", "--save_strategy no"});
 }
 
 TEST_F(TwoHosts, L12_WithDifferentRowsAreRefused) {
