@@ -196,8 +196,19 @@ Choice choose_newest(const std::vector<Found>& found) {
 }
 
 Choice choose_auto(const fs::path& output, const std::vector<Found>& found) {
-  const Found* named = find_name(found, latest_name(output));
-  return named != nullptr && named->fault.empty() ? chosen(*named, found) : choose_newest(found);
+  const std::string name = latest_name(output);
+  const Found* named = find_name(found, name);
+  if (named != nullptr && named->fault.empty()) {
+    return chosen(*named, found);
+  }
+  Choice newest = choose_newest(found);
+  if (!name.empty()) {
+    newest.remarks.push_back(fmt::format("{} names {}, which is {}",
+                                         (output / kLatestFile).string(),
+                                         formats::printable(name, kShownName),
+                                         named == nullptr ? "not there" : "incomplete"));
+  }
+  return newest;
 }
 
 Choice choose_latest(const fs::path& output, const std::vector<Found>& found) {

@@ -56,7 +56,8 @@ const std::vector<Entry>& entries() {
       {Command::kPlan,
        "how much memory and traffic a run needs, on any machine, without weights",
        "  zeroth plan --model_config config.json --bf16 --ranks 4 --device_memory 80GiB\n"
-       "  zeroth plan recipe.yaml --model_config config.json --world_size 1024 --device_memory 80GB "
+       "  zeroth plan recipe.yaml --model_config config.json --world_size 1024 --device_memory "
+       "80GB "
        "\\\n"
        "      --write ds_config.json\n"
        "  zeroth plan --model_name_or_path MODEL --finetuning_type full --zero_stage 3 --ranks 8 "

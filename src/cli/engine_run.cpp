@@ -1,5 +1,6 @@
 #include "cli/engine_run.h"
 
+#include <csignal>
 #include <optional>
 
 #include "base/output_folder.h"
@@ -10,15 +11,17 @@
 namespace zeroth::cli {
 
 int run_with_engine(config::Command command, Arguments arguments) {
-  config::RunConfig config =
-      config::resolve(command, arguments, config::process_environment());
+  // A request to save that comes before anybody can answer it is no reason to end.
+  std::signal(SIGUSR1, [](int) {});
+  config::RunConfig config = config::resolve(command, arguments, config::process_environment());
   check_threads(config);
   check_model_folder(config.model);
   check_data_files(config.data);
   check_prompt_format(config);
   choose_checkpoint(config);
   std::optional<OutputFolder> output;
-  const bool speaks = config.launch.rank == 0;  // under a launcher every rank comes here; one owns the folder
+  const bool speaks =
+      config.launch.rank == 0;  // under a launcher every rank comes here; one owns the folder
   if (speaks && !config.output.output_dir.empty()) {
     check_output_folder(config);
     output.emplace(config.output.output_dir);

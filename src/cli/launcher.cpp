@@ -62,7 +62,15 @@ struct Start {
   fs::path program;
   std::vector<std::string> words;                                // the program's name first
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's own
+  bool holds_save_requests = false;  // SIGUSR1 waits until the program can answer it
 };
+
+void hold_save_requests() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR1);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+}
 
 // Runs in the child alone. A group of its own, so that the terminal's Ctrl-C reaches the rank once:
 // through us.
@@ -76,6 +84,9 @@ struct Start {
     ::_exit(exit_code(ErrorKind::kInternal));
   }
   signals.restore();
+  if (start.holds_save_requests) {
+    hold_save_requests();
+  }
   limit_spinning();
   for (const auto& [name, value] : start.environment) {
     ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
@@ -118,7 +129,8 @@ Child start_worker(const fs::path& program,
                               std::to_string(descriptor),
                               "--status-fd",
                               std::to_string(child.status.descriptor())},
-                    .environment = {}};
+                    .environment = {},
+                    .holds_save_requests = true};
   Child running = started(std::move(child), start, signals);
   ::close(descriptor);
   return running;

@@ -92,7 +92,9 @@ void check_resume(const Values& values, Problems& problems) {
   for (const Json& name : values["allow"]) {
     const auto text = name.get<std::string>();
     const Declaration* key = find_declaration(text);
-    if (key == nullptr || key->on_resume != OnResume::kNeedsAllow) {
+    const bool may_be_allowed = key != nullptr && (key->on_resume == OnResume::kNeedsAllow ||
+                                                   key->on_resume == OnResume::kByContent);
+    if (!may_be_allowed) {
       problems.add({.kind = ProblemKind::kUsage,
                     .key = "allow",
                     .message = fmt::format(

@@ -176,6 +176,7 @@ enum class Status {
 enum class OnResume {
   kListed,      // it is told, and the new value is in force
   kNeedsAllow,  // it would be another run: refused unless --allow names the key
+  kByContent,   // the same, where what it names has another content; another name is told
   kUntold,      // how this process is started: nothing of the run itself
 };
 

@@ -23,8 +23,9 @@ namespace {
 // Closed once the mapping exists: the mapping keeps the file by itself.
 class Descriptor {
  public:
+  // A pipe opens at once, and is then found to be no file.
   explicit Descriptor(const std::filesystem::path& path)
-      : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      : value_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
     if (value_ < 0) {
       fail(path, "open", errno);
     }

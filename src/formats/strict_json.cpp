@@ -11,24 +11,45 @@ namespace {
 
 constexpr std::size_t kShownBytes = 160;
 
+// Builds the document and notes the first key that stands twice in one object. (The library's
+// parser with a callback walks the whole parent after each object in it: minutes for many thousand
+// tensors.)
+template <typename Document>
+class StrictBuilder : public nlohmann::detail::json_sax_dom_parser<Document> {
+  using Base = nlohmann::detail::json_sax_dom_parser<Document>;
+
+ public:
+  StrictBuilder(Document& document, std::optional<std::string>& duplicate)
+      : Base(document), duplicate_(duplicate) {}
+
+  bool start_object(std::size_t size) {
+    keys_of_open_objects_.emplace_back();
+    return Base::start_object(size);
+  }
+
+  bool key(std::string& key) {
+    if (!keys_of_open_objects_.back().insert(key).second && !duplicate_) {
+      duplicate_ = key;
+    }
+    return Base::key(key);
+  }
+
+  bool end_object() {
+    keys_of_open_objects_.pop_back();
+    return Base::end_object();
+  }
+
+ private:
+  std::optional<std::string>& duplicate_;
+  std::vector<std::set<std::string>> keys_of_open_objects_;
+};
+
 template <typename Document>
 Document parse_noting_duplicates(std::string_view text, std::optional<std::string>& duplicate) {
-  std::vector<std::set<std::string>> keys_of_open_objects;
-  using Event = typename Document::parse_event_t;
-  const auto note = [&](int /*depth*/, Event event, Document& parsed) {
-    if (event == Event::object_start) {
-      keys_of_open_objects.emplace_back();
-    } else if (event == Event::object_end) {
-      keys_of_open_objects.pop_back();
-    } else if (event == Event::key) {
-      auto key = parsed.template get<std::string>();
-      if (!keys_of_open_objects.back().insert(key).second && !duplicate) {
-        duplicate = std::move(key);
-      }
-    }
-    return true;
-  };
-  return Document::parse(text, note);
+  Document document;
+  StrictBuilder<Document> builder(document, duplicate);
+  Document::sax_parse(text, &builder);
+  return document;
 }
 
 template <typename Document>

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/state_reader.h"
 #include "comm/gather_texts.h"
@@ -155,9 +156,14 @@ void verify(const OpenCheckpoint& checkpoint, comm::Communicator& comm) {
   comm.barrier("check of the checkpoint");
 }
 
-bool allows(const config::RunConfig& config, const std::string& key) {
+// Whether --allow says so; then people are told what they allowed.
+bool goes_on(const config::RunConfig& config, const std::string& key, const std::string& what) {
   const auto& allowed = config.resume.allowed;
-  return std::find(allowed.begin(), allowed.end(), key) != allowed.end();
+  if (std::find(allowed.begin(), allowed.end(), key) == allowed.end()) {
+    return false;
+  }
+  log::warn(fmt::format("{} than the checkpoint's (--allow {})", what, key));
+  return true;
 }
 
 Json history_of(const fs::path& folder) {
@@ -201,7 +207,8 @@ void require_same_inputs(const OpenCheckpoint& checkpoint,
                          const Fingerprints& present,
                          const config::RunConfig& config) {
   const Manifest& manifest = checkpoint.manifest;
-  if (manifest.model_fingerprint != present.model && !allows(config, "model_name_or_path")) {
+  if (manifest.model_fingerprint != present.model &&
+      !goes_on(config, "model_name_or_path", "the model is another one")) {
     refuse(fmt::format("{} belongs to another model than --model_name_or_path {} (fingerprint {}, "
                        "here {})",
                        checkpoint.folder.string(),
@@ -210,7 +217,8 @@ void require_same_inputs(const OpenCheckpoint& checkpoint,
                        present.model),
            "Give the model that the run began with, or --allow model_name_or_path if you mean it.");
   }
-  if (manifest.data_fingerprint != present.data && !allows(config, "dataset")) {
+  if (manifest.data_fingerprint != present.data &&
+      !goes_on(config, "dataset", "the training rows are others")) {
     refuse(fmt::format("{} was made with other training rows (fingerprint {}, here {})",
                        checkpoint.folder.string(),
                        manifest.data_fingerprint,

@@ -74,6 +74,10 @@ void answer_signals(config::Command command, bool speaks) {
   install(SIGINT, stop);
   install(SIGTERM, stop);
   install(SIGUSR1, save);
+  sigset_t held;  // by the front, until here
+  sigemptyset(&held);
+  sigaddset(&held, SIGUSR1);
+  ::sigprocmask(SIG_UNBLOCK, &held, nullptr);
 }
 
 KeptRequests::KeptRequests() {

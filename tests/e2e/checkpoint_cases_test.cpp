@@ -94,6 +94,10 @@ TEST_F(Case, K12_NoLatestIsAnErrorThatTellsWhatThereIs) {
       long_run("out", {"--resume", "latest"}),
       4,
       {"names checkpoint-99, which is not there", "--resume_from_checkpoint out/checkpoint-12"});
+  const auto other = good(long_run("out", {"--resume_from_checkpoint", "auto"}));
+  EXPECT_NE(other.errors.find("out/latest names checkpoint-99, which is not there"),
+            std::string::npos)
+      << other.errors;
   const auto outcome = good(long_run("new", {"--resume_from_checkpoint", "auto"}));
   EXPECT_NE(outcome.errors.find("no checkpoint in new to go on from: starting at update 0"),
             std::string::npos)

@@ -114,6 +114,16 @@ TEST_F(Resume, AStoppedRunIsSavedAndGoesOn) {
   }
 }
 
+TEST_F(Resume, ARequestToSaveThatComesTooEarlyEndsNothing) {
+  for (const useconds_t wait : {0U, 5'000U, 50'000U, 200'000U}) {
+    const pid_t front = testing::start(
+        invocation(train("out", {"--overwrite_output_dir"})), path("stdout"), path("stderr"));
+    ::usleep(20'000 + wait);  // the front itself is up by then
+    ::kill(front, SIGUSR1);
+    EXPECT_EQ(testing::wait_for(front), 0) << content_of(path("stderr"));
+  }
+}
+
 TEST_F(Resume, ASecondSignalEndsTheRunAtOnce) {
   testing::Invocation paused = invocation(long_run("out"));
   paused.environment.emplace_back("ZEROTH_TEST_STOP_AT=0:checkpoint of update 4:pause");
@@ -226,9 +236,17 @@ TEST_F(Resume, AFolderOfAnotherModelOrOtherRowsIsRefused) {
   (void)good(long_run("out"));
   make_model("other", {.head_dim = 16});
   const Words again{"--resume_from_checkpoint", "latest"};
-  refused(long_run("out", joined(again, {"--model_name_or_path", "other"})),
-          4,
-          {"model_name_or_path: checkpoint model, now other", "--allow model_name_or_path"});
+  refused(
+      long_run("out", joined(again, {"--model_name_or_path", "other"})),
+      4,
+      {"belongs to another model than --model_name_or_path other", "--allow model_name_or_path"});
+  fs::copy(path("model"), path("moved"), fs::copy_options::recursive);  // the same by another name
+  fs::copy(path("rows.json"), path("same.json"));
+  const auto outcome = good(
+      long_run("out", joined(again, {"--model_name_or_path", "moved", "--dataset", "same.json"})));
+  EXPECT_NE(outcome.errors.find("model_name_or_path: checkpoint model, now moved"),
+            std::string::npos)
+      << outcome.errors;
   write("more.json",
         R"([{"instruction": "a", "output": "b"}, {"instruction": "c", "output": "d"}])");
   fs::rename(path("rows.json"), path("rows.before"));

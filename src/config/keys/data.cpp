@@ -53,7 +53,7 @@ Declarations source_keys() {
        .help = "data files, separated by commas: alpaca JSON or JSONL, for stage pt also .txt",
        .without_effect = unless_rows_come_from_elsewhere,
        .field = field(&RunConfig::data, &DataSettings::dataset),
-       .on_resume = OnResume::kNeedsAllow},
+       .on_resume = OnResume::kByContent},
       {.name = "eval_dataset",
        .type = ValueType::kList,
        .default_value = Json::array(),

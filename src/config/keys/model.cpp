@@ -113,7 +113,7 @@ Declarations model_keys() {
        .required = kRunFamily | bit(Command::kTokenize),
        .help = "a Hugging Face model folder on this machine",
        .field = field(&RunConfig::model, &ModelSettings::model_name_or_path),
-       .on_resume = OnResume::kNeedsAllow},
+       .on_resume = OnResume::kByContent},
       {.name = "model_config",
        .section = kModelSection,
        .commands = bit(Command::kInitModel) | bit(Command::kPlan),
