@@ -131,7 +131,7 @@ std::vector<Case> all_cases(bool lora) {
 
 // The pairs that are held against each other: two targets for each source in the suite, all of them
 // in the slow program.
-std::vector<std::size_t> targets_of(std::size_t source, std::size_t count) {
+std::vector<std::size_t> targets_of([[maybe_unused]] std::size_t source, std::size_t count) {
   std::vector<std::size_t> targets;
 #ifdef ZEROTH_WHOLE_MATRIX
   for (std::size_t target = 0; target < count; ++target) {
