@@ -256,7 +256,6 @@ TEST(WeightsWriter, ADiskThatIsFullHalfWayLeavesTheEarlierSave) {
         ErrorKind::kDisk,
         {"model.safetensors", "Nothing was replaced"});
   }
-  EXPECT_EQ(made.asked(), (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(ModelWeights(folder.path()).names(), (std::vector<std::string>{"a"}));
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"model.safetensors"}));
 }
