@@ -155,18 +155,18 @@ void AtomicFile::publish() {
   }
   ::close(descriptor_);
   descriptor_ = -1;
-  sync_folder();
+  (void)sync_folder(final_path_.has_parent_path() ? final_path_.parent_path()
+                                                  : std::filesystem::path("."));
 }
 
-// Without this a crash of the machine could forget the rename.
-void AtomicFile::sync_folder() const {
-  const auto folder =
-      final_path_.has_parent_path() ? final_path_.parent_path() : std::filesystem::path(".");
-  const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_descriptor >= 0) {
-    ::fsync(folder_descriptor);
-    ::close(folder_descriptor);
+std::error_code sync_folder(const std::filesystem::path& folder) noexcept {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return {errno, std::generic_category()};
   }
+  const int why = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  return {why, std::generic_category()};
 }
 
 }  // namespace zeroth

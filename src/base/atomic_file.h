@@ -9,10 +9,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <system_error>
 
 #include "base/error.h"
 
 namespace zeroth {
+
+// Without this a crash of the machine could forget a rename in the folder, or its new entries.
+[[nodiscard]] std::error_code sync_folder(const std::filesystem::path& folder) noexcept;
 
 // A file that appears whole, written piece by piece: the bytes go to a file beside `path`, which
 // publish() syncs and renames to `path`. Without publish() `path` stays as it was and the file
@@ -38,7 +42,6 @@ class AtomicFile {
   void write_block();
   void wait_for_block();
   void write_at(std::int64_t offset, std::span<const std::byte> bytes, int descriptor) const;
-  void sync_folder() const;
 
   std::filesystem::path final_path_;
   std::string path_;

@@ -19,10 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a stopped process leaves of a checkpoint that it wrote, or removed.
-constexpr std::string_view kPartial = ".partial";
-constexpr std::string_view kGoing = ".removed";
-
 [[noreturn]] void refuse_unwritable(const fs::path& folder, const std::string& reason) {
   throw Error(ErrorKind::kDisk,
               fmt::format("cannot write to the output folder {}: {}\n  Choose another folder with "
@@ -92,14 +88,14 @@ bool is_file_part(std::string_view name) {
 
 bool is_checkpoint(const fs::directory_entry& entry) {
   std::string name = entry.path().filename().string();
-  constexpr std::string_view kPrefix = "checkpoint-";
-  for (const std::string_view ending : {kPartial, kGoing}) {
+  for (const std::string_view ending : {kPartialEnding, kRemovedEnding}) {
     if (name.ends_with(ending)) {
       name.resize(name.size() - ending.size());
     }
   }
-  return entry.is_directory() && name.size() > kPrefix.size() && name.starts_with(kPrefix) &&
-         std::all_of(name.begin() + kPrefix.size(), name.end(), [](char c) {
+  return entry.is_directory() && name.size() > kCheckpointPrefix.size() &&
+         name.starts_with(kCheckpointPrefix) &&
+         std::all_of(name.begin() + kCheckpointPrefix.size(), name.end(), [](char c) {
            return c >= '0' && c <= '9';
          });
 }
@@ -164,8 +160,8 @@ bool holds_records_alone(const fs::path& folder) {
   const std::vector<fs::path> results = results_in(folder);
   return std::all_of(results.begin(), results.end(), [](const fs::path& result) {
     const std::string name = result.filename().string();
-    return name == "metrics.jsonl" || name == "effective_config.json" || name.ends_with(kPartial) ||
-           name.ends_with(kGoing);
+    return name == "metrics.jsonl" || name == "effective_config.json" ||
+           name.ends_with(kPartialEnding) || name.ends_with(kRemovedEnding);
   });
 }
 

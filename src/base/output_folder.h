@@ -2,11 +2,16 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zeroth {
 
 inline constexpr auto kOutputLock = ".zeroth.lock";
+// A checkpoint's folder, and what a stopped process leaves of one that it wrote, or removed.
+inline constexpr std::string_view kCheckpointPrefix = "checkpoint-";
+inline constexpr std::string_view kPartialEnding = ".partial";
+inline constexpr std::string_view kRemovedEnding = ".removed";
 
 // An output folder that belongs to one run at a time. The lock is flock(2) on OUT/.zeroth.lock: the
 // kernel drops it with the last process that holds the descriptor, so a dead run never blocks a new

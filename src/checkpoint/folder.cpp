@@ -7,8 +7,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output_folder.h"
 #include "base/text.h"
 #include "checkpoint/manifest.h"
 #include "formats/strict_json.h"
@@ -21,9 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "checkpoint-";
-constexpr std::string_view kPartial = ".partial";
-constexpr std::string_view kGoing = ".removed";
 constexpr std::size_t kShownName = 80;
 
 [[noreturn]] void fail(const std::string& what, const fs::path& path, const std::string& why) {
@@ -38,10 +37,10 @@ constexpr std::size_t kShownName = 80;
 
 // "checkpoint-20", and nothing behind the number.
 std::optional<std::int64_t> update_of(std::string_view name) {
-  if (!name.starts_with(kPrefix)) {
+  if (!name.starts_with(kCheckpointPrefix)) {
     return std::nullopt;
   }
-  name.remove_prefix(kPrefix.size());
+  name.remove_prefix(kCheckpointPrefix.size());
   std::int64_t update = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), update);
   const bool whole = error == std::errc() && end == name.data() + name.size();
@@ -49,7 +48,7 @@ std::optional<std::int64_t> update_of(std::string_view name) {
 }
 
 bool is_leftover(std::string_view name) {
-  for (const std::string_view ending : {kPartial, kGoing}) {
+  for (const std::string_view ending : {kPartialEnding, kRemovedEnding}) {
     if (name.ends_with(ending) && update_of(name.substr(0, name.size() - ending.size()))) {
       return true;
     }
@@ -67,17 +66,9 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
-// Without this a crash of the machine could forget a rename, or the entries of a new folder.
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) {
-    fail("open", folder, std::strerror(errno));
-  }
-  const int result = ::fsync(descriptor);
-  const int why = errno;
-  ::close(descriptor);
-  if (result != 0) {
-    fail("sync", folder, std::strerror(why));
+void require_synced(const fs::path& folder) {
+  if (const std::error_code error = sync_folder(folder)) {
+    fail("sync", folder, error.message());
   }
 }
 
@@ -96,7 +87,7 @@ void remove_whole(const fs::path& path) {
 }
 
 fs::path going_name(const fs::path& checkpoint) {
-  return checkpoint.string() + std::string(kGoing);
+  return checkpoint.string() + std::string(kRemovedEnding);
 }
 
 void remove_checkpoint(const fs::path& checkpoint) {
@@ -236,17 +227,14 @@ Choice choose_latest(const fs::path& output, const std::vector<Found>& found) {
 }  // namespace
 
 std::string folder_name(std::int64_t update) {
-  return fmt::format("{}{}", kPrefix, update);
+  return fmt::format("{}{}", kCheckpointPrefix, update);
 }
 
 fs::path partial_folder(const fs::path& output, std::int64_t update) {
-  return output / (folder_name(update) + std::string(kPartial));
+  return output / (folder_name(update) + std::string(kPartialEnding));
 }
 
-namespace {
-
-// Files that are not as the list says; empty: all are.
-std::string faults_in(const fs::path& checkpoint, const Manifest& manifest) {
+std::string fault_of(const fs::path& checkpoint, const Manifest& manifest) {
   std::vector<std::string> faults;
   std::vector<std::string> expected;
   std::vector<std::string> found;
@@ -272,30 +260,31 @@ std::string faults_in(const fs::path& checkpoint, const Manifest& manifest) {
                      found.empty() ? "none of them" : join(found, ", "));
 }
 
-}  // namespace
-
 std::string fault_of(const fs::path& checkpoint) {
   std::error_code error;
   if (!fs::exists(checkpoint / kManifestFile, error)) {
     return fmt::format("{} is missing, which is written last", kManifestFile);
   }
   try {
-    return faults_in(checkpoint, read_manifest(checkpoint));
+    return fault_of(checkpoint, read_manifest(checkpoint));
   } catch (const Error& fault) {
     return fault.what();
   }
 }
 
-std::vector<Found> checkpoints_in(const fs::path& output) {
+namespace {
+
+// Without a look inside; half-written ones have their fault.
+std::vector<Found> names_in(const fs::path& output) {
   std::vector<Found> found;
   for (const fs::path& path : entries_of(output)) {
     const std::string name = path.filename().string();
     std::error_code error;
     if (const auto update = update_of(name); update && fs::is_directory(path, error)) {
-      found.push_back({.folder = path, .update = *update, .fault = fault_of(path)});
-    } else if (name.ends_with(kPartial) && is_leftover(name)) {
+      found.push_back({.folder = path, .update = *update, .fault = {}});
+    } else if (name.ends_with(kPartialEnding) && is_leftover(name)) {
       const std::string_view whole =
-          std::string_view(name).substr(0, name.size() - kPartial.size());
+          std::string_view(name).substr(0, name.size() - kPartialEnding.size());
       found.push_back({.folder = path,
                        .update = update_of(whole).value_or(0),
                        .fault = "the process that wrote it was stopped"});
@@ -304,6 +293,18 @@ std::vector<Found> checkpoints_in(const fs::path& output) {
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return a.update < b.update;
   });
+  return found;
+}
+
+}  // namespace
+
+std::vector<Found> checkpoints_in(const fs::path& output) {
+  std::vector<Found> found = names_in(output);
+  for (Found& checkpoint : found) {
+    if (checkpoint.fault.empty()) {
+      checkpoint.fault = fault_of(checkpoint.folder);
+    }
+  }
   return found;
 }
 
@@ -332,14 +333,14 @@ fs::path begin_writing(const fs::path& output, std::int64_t update) {
 fs::path publish(const fs::path& output, std::int64_t update) {
   const fs::path partial = partial_folder(output, update);
   fs::path final = output / folder_name(update);
-  sync_folder(partial);
+  require_synced(partial);
   std::error_code error;
   if (fs::exists(final, error)) {
     replace_checkpoint(partial, final);
   } else {
     rename_folder(partial, final);
   }
-  sync_folder(output);
+  require_synced(output);
   write_file_atomically(output / kLatestFile, folder_name(update) + "\n");
   return final;
 }
@@ -348,7 +349,7 @@ void rotate(const fs::path& output, std::int64_t limit, const std::vector<fs::pa
   if (limit == 0) {
     return;
   }
-  std::vector<Found> found = checkpoints_in(output);
+  std::vector<Found> found = names_in(output);  // after every save: nothing is read
   const std::string latest = latest_name(output);
   const Found* named = find_name(found, latest);
   const std::int64_t newest = named == nullptr ? 0 : named->update;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/manifest.h"
+
 // Checkpoints within an output folder. A checkpoint appears whole: it is written beside its final
 // name and renamed when all of it is on the disk; one that goes is renamed before it is removed. So
 // a folder of a checkpoint's name is complete, whenever the process or the machine stops, unless
@@ -32,6 +34,9 @@ struct Found {
 
 // Looks at sizes and the list of contents, not at every byte.
 [[nodiscard]] std::string fault_of(const std::filesystem::path& checkpoint);
+// The same where the list has been read; empty: the files are as it says.
+[[nodiscard]] std::string fault_of(const std::filesystem::path& checkpoint,
+                                   const Manifest& manifest);
 
 // What a run goes on from.
 struct Choice {

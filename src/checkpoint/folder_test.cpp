@@ -117,7 +117,8 @@ TEST_F(CheckpointFolder, FaultsAreNamed) {
                     {.name = "gone", .bytes = 1, .checksum = "0"}};
   write_manifest(partial, manifest);
   (void)publish(out(), 3);
-  EXPECT_EQ(fault_of(at(3)), "state has 5 bytes instead of 6, gone is missing; expected state, gone; found state");
+  EXPECT_EQ(fault_of(at(3)),
+            "state has 5 bytes instead of 6, gone is missing; expected state, gone; found state");
   write("checkpoint-3/checkpoint.json", "{}");
   EXPECT_NE(fault_of(at(3)).find("is not a checkpoint's list of contents"), std::string::npos);
   break_one(3);

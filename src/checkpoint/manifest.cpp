@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kChecksum = "checksum";
+constexpr std::string_view kStateStart = "state-";
 
 Json to_json(const UnitEntry& unit) {
   Json parameters = Json::array();
@@ -156,6 +157,14 @@ void require_untouched(Json& json, const fs::path& file) {
 
 std::string moment_name(int index) {
   return fmt::format("moment_{}", index);
+}
+
+std::string state_file(std::int64_t rank, std::int64_t ranks) {
+  return fmt::format("{}{:05}-of-{:05}.safetensors", kStateStart, rank, ranks);
+}
+
+bool is_state_file(std::string_view name) {
+  return name.starts_with(kStateStart) && name.ends_with(".safetensors");
 }
 
 std::string tensor_name(const std::string& unit, const std::string& what, std::int64_t begin) {

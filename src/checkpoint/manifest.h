@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -59,6 +60,10 @@ struct StateEntry {
 
   bool operator==(const StateEntry&) const = default;
 };
+
+// A rank's file, and whether a file is one.
+[[nodiscard]] std::string state_file(std::int64_t rank, std::int64_t ranks);
+[[nodiscard]] bool is_state_file(std::string_view name);
 
 [[nodiscard]] std::string tensor_name(const std::string& unit,
                                       const std::string& what,

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "formats/adapter.h"
 #include "formats/checksum.h"
 #include "formats/half.h"
 #include "formats/mapped_file.h"
@@ -16,9 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using formats::TensorView;
 using shard::Range;
-
-constexpr auto kAdapterFile = "adapter_model.safetensors";
-constexpr auto kAdapterPrefix = "base_model.model.";
 
 // Elements of `part` out of a tensor that holds `stored` of the same numbering, in fp32.
 void copy(const TensorView& view, Range stored, Range part, Range wanted, std::span<float> values) {
@@ -170,7 +168,7 @@ const formats::SafetensorsFile& StateReader::file(const std::string& name) {
 
 const TensorView& StateReader::result_tensor(const std::string& parameter) {
   if (manifest_.adapter) {
-    return file(kAdapterFile).at(kAdapterPrefix + parameter);
+    return file(formats::kAdapterWeightsFile).at(formats::kAdapterPrefix + parameter);
   }
   if (model_ == nullptr) {
     model_ = std::make_unique<formats::ModelWeights>(folder_);

@@ -105,7 +105,7 @@ TEST(StateReader, ATensorOfAnotherSizeIsRefused) {
   const Manifest manifest = testing::write_checkpoint(folder.path(), {});
   testing::Tensors tensors;
   tensors.add("layer/moment_0/0", {3}, {1, 2, 3});
-  tensors.write(folder.path() / testing::state_name(0, 1));
+  tensors.write(folder.path() / state_file(0, 1));
   StateReader reader(folder.path(), manifest);
   expect_error([&] { (void)read(reader, 2, "moment_0", {.begin = 0, .end = 2}); },
                ErrorKind::kCheckpoint,
@@ -116,7 +116,7 @@ TEST(VerifyFiles, ADamagedFileIsNamedByTheRankThatReadsIt) {
   const TemporaryFolder folder;
   const Manifest manifest = testing::write_checkpoint(folder.path(), {.ranks = 2});
   verify_files(folder.path(), manifest);
-  ASSERT_EQ(manifest.files[2].name, testing::state_name(0, 2));
+  ASSERT_EQ(manifest.files[2].name, state_file(0, 2));
   const auto path = folder.path() / manifest.files[2].name;
   std::string content = read_file(path, ErrorKind::kCheckpoint);
   content.back() = static_cast<char>(content.back() ^ 1);

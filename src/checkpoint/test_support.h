@@ -125,10 +125,6 @@ inline std::string write_result(const std::filesystem::path& folder, const Kind&
   return name;
 }
 
-inline std::string state_name(std::int64_t rank, std::int64_t ranks) {
-  return fmt::format("state-{:05}-of-{:05}.safetensors", rank, ranks);
-}
-
 inline void write_state_of(const std::filesystem::path& folder,
                            const Kind& kind,
                            std::int64_t rank,
@@ -152,8 +148,8 @@ inline void write_state_of(const std::filesystem::path& folder,
            .checksum = formats::checksum_of(std::as_bytes(std::span(values)))});
     }
   }
-  tensors.write(folder / state_name(rank, kind.ranks));
-  manifest.files.push_back(entry_of(folder, state_name(rank, kind.ranks)));
+  tensors.write(folder / state_file(rank, kind.ranks));
+  manifest.files.push_back(entry_of(folder, state_file(rank, kind.ranks)));
 }
 
 inline Manifest write_checkpoint(const std::filesystem::path& folder, const Kind& kind) {

@@ -53,10 +53,6 @@ std::vector<std::string> safetensors_in(const fs::path& folder, const std::strin
   return names;
 }
 
-bool is_state(const std::string& name) {
-  return name.starts_with("state-");
-}
-
 class Reading {
  public:
   explicit Reading(const fs::path& path) { found_.path = path; }
@@ -245,7 +241,7 @@ class Reading {
     found_.files.push_back({.name = name, .bytes = size_of(at(name)), .fault = {}});
     try {
       const SafetensorsFile& file = found_.opened.emplace_back(at(name));
-      if (found_.kind != Holding::kCheckpoint || !is_state(name)) {
+      if (found_.kind != Holding::kCheckpoint || !checkpoint::is_state_file(name)) {
         for (const auto& [tensor, view] : file.tensors()) {
           found_.tensors.emplace(tensor, InspectedTensor{.view = &view, .file = name});
         }

@@ -190,7 +190,7 @@ void write_adapter_config(const std::filesystem::path& folder, const AdapterConf
 
 std::string adapter_tensor_name(const std::string& module, char which) {
   ZEROTH_CHECK(which == 'A' || which == 'B', "LoRA has A and B, not {}", which);
-  return fmt::format("base_model.model.{}.lora_{}.weight", module, which);
+  return fmt::format("{}{}.lora_{}.weight", kAdapterPrefix, module, which);
 }
 
 }  // namespace zeroth::formats

@@ -21,6 +21,7 @@ struct AdapterConfig {
 
 inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
 inline constexpr const char* kAdapterWeightsFile = "adapter_model.safetensors";
+inline constexpr const char* kAdapterPrefix = "base_model.model.";  // of PEFT's tensor names
 inline constexpr const char* kAllLinear = "all-linear";
 
 // `folder` holds adapter_config.json and adapter_model.safetensors.

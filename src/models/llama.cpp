@@ -228,7 +228,7 @@ Model random_llama(const formats::ModelConfig& config, const ModelOptions& optio
 void load_adapter(Model& model, const formats::SafetensorsFile& file) {
   for (const auto& unit : model.units) {
     for (Parameter& parameter : unit->parameters()) {
-      const std::string name = "base_model.model." + parameter.name;
+      const std::string name = formats::kAdapterPrefix + parameter.name;
       if (parameter.name.find(".lora_") != std::string::npos) {
         parameter.value =
             borrowed(file.at(name))

@@ -123,8 +123,7 @@ void set_own(UnitState& unit, std::size_t kind, Range range, const at::Tensor& v
   }
 }
 
-void load_units(const OpenCheckpoint& checkpoint, engine::Engine& engine, int num_moments) {
-  checkpoint::StateReader reader(checkpoint.folder, checkpoint.manifest);
+void load_units(checkpoint::StateReader& reader, engine::Engine& engine, int num_moments) {
   const std::vector<std::string> kinds = kinds_to_load(num_moments);
   std::vector<UnitState>& units = engine.units();
   const auto for_each = [&](const auto& visit) {
@@ -145,15 +144,19 @@ void load_units(const OpenCheckpoint& checkpoint, engine::Engine& engine, int nu
   }
 }
 
-// The ranks share the reading of what is not read by stretches.
-void verify(const OpenCheckpoint& checkpoint, comm::Communicator& comm) {
-  checkpoint::StateReader(checkpoint.folder, checkpoint.manifest).require_tensors();
+// All that is there, and then the values. The ranks share the proof of what is not read by
+// stretches.
+void prove_and_load(const OpenCheckpoint& checkpoint, engine::Engine& engine, int num_moments) {
+  const comm::Communicator& comm = engine.comm();
+  checkpoint::StateReader reader(checkpoint.folder, checkpoint.manifest);
+  reader.require_tensors();
   checkpoint::verify_files(checkpoint.folder,
                            checkpoint.manifest,
                            comm.rank(),
                            comm.size(),
                            checkpoint::Proof::kForReading);
-  comm.barrier("check of the checkpoint");
+  engine.comm().barrier("check of the checkpoint");
+  load_units(reader, engine, num_moments);
 }
 
 // Whether --allow says so; then people are told what they allowed.
@@ -180,7 +183,7 @@ OpenCheckpoint open_weights(const fs::path& folder, comm::Communicator& comm) {
   OpenCheckpoint checkpoint{
       .folder = chosen, .manifest = read_as_rank(chosen, comm.rank()), .progress = {}};
   require_one_content(chosen, comm);
-  const std::string fault = checkpoint::fault_of(chosen);
+  const std::string fault = checkpoint::fault_of(chosen, checkpoint.manifest);
   if (!fault.empty()) {
     refuse(fmt::format("nothing can go on from {}: {}", chosen.string(), fault),
            "Give another checkpoint.");
@@ -238,15 +241,13 @@ void load_checkpoint(const OpenCheckpoint& checkpoint, engine::Engine& engine) {
                        engine.num_moments()),
            "Give the optimizer of that run (--optim), or start a new run from its weights.");
   }
-  verify(checkpoint, engine.comm());
-  load_units(checkpoint, engine, engine.num_moments());
+  prove_and_load(checkpoint, engine, engine.num_moments());
   engine.set_position(checkpoint.progress.engine);
 }
 
 void load_weights(const OpenCheckpoint& checkpoint, engine::Engine& engine) {
   require_same_units(checkpoint, engine);
-  verify(checkpoint, engine.comm());
-  load_units(checkpoint, engine, 0);
+  prove_and_load(checkpoint, engine, 0);
 }
 
 }  // namespace zeroth::train

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::FileEntry;
 using checkpoint::Manifest;
+using checkpoint::state_file;
 using checkpoint::StateEntry;
 using checkpoint::UnitEntry;
 using formats::TensorToWrite;
@@ -33,10 +34,6 @@ constexpr std::int64_t kPieceElements = std::int64_t{4} << 20;
 // What rank `rank` writes of a unit: its shard without the padding, at every stage.
 Range written_by(const UnitState& unit, std::int64_t rank) {
   return shard::intersect(unit.layout().shard(rank), {.begin = 0, .end = unit.layout().numel()});
-}
-
-std::string state_file(std::int64_t rank, std::int64_t ranks) {
-  return fmt::format("state-{:05}-of-{:05}.safetensors", rank, ranks);
 }
 
 bool master_in_result(const Trained& trained) {
@@ -217,8 +214,7 @@ std::int64_t small_files_bytes(const Trained& trained) {
 
 // What rank 0 writes beside the result.
 void write_companions(const Trained& trained, const Progress& progress, const fs::path& folder) {
-  write_file_atomically(folder / kTrainerStateFile,
-                        trainer_state(trained.config, progress).dump(2) + "\n");
+  write_trainer_state(folder, trained.config, progress);
   write_file_atomically(folder / "effective_config.json",
                         config::effective_config(trained.config).dump(2) + "\n");
 }
@@ -276,8 +272,7 @@ fs::path save_checkpoint(const Trained& trained,
   }
   const std::string own_state = state_file(comm.rank(), comm.size());
   for (const std::string& name : names_in(folder)) {
-    const bool of_a_rank = name.starts_with("state-");
-    if (of_a_rank ? name == own_state : leads) {
+    if (checkpoint::is_state_file(name) ? name == own_state : leads) {
       mine.files.push_back(checkpoint::entry_of(folder, name));
     }
   }

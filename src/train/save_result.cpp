@@ -94,7 +94,7 @@ std::vector<fs::path> save_adapter(const fs::path& folder,
   for (const auto& unit : model.units) {
     for (const models::Parameter& parameter : unit->parameters()) {
       if (parameter.trainable) {
-        tensors.add("base_model.model." + parameter.name, parameter.sizes(), [&] {
+        tensors.add(formats::kAdapterPrefix + parameter.name, parameter.sizes(), [&] {
           return engine.parameter_value(parameter.name);
         });
       }

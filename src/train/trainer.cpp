@@ -39,10 +39,9 @@ Trainer::Trainer(const Trained& trained,
       progress_(std::move(start)),
       line_(config_.output.logging_steps),
       skip_watch_(config_, progress_.skipped_in_a_row),
-      counted_traffic_(engine_.offload_traffic()),
-      first_window_(progress_.windows) {
+      counted_traffic_(engine_.offload_traffic()) {
   const fs::path resumed = fs::path(config_.output.output_dir) / checkpoint::folder_name(updates());
-  if (first_window_ > 0 && fs::exists(resumed)) {
+  if (progress_.windows > 0 && fs::exists(resumed)) {
     saved_windows_ = progress_.windows;
   }
   if (engine_.comm().rank() == 0) {

@@ -111,7 +111,6 @@ class Trainer {
   offload::Traffic counted_traffic_;  // of this rank, of the windows that have been told
   std::int64_t saved_windows_ = -1;   // at the last checkpoint
   bool found_best_ = false;           // by the last evaluation, and not saved yet
-  std::int64_t first_window_ = 0;     // of this process
 };
 
 }  // namespace zeroth::train

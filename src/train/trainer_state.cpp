@@ -3,6 +3,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/file.h"
+
 namespace zeroth::train {
 namespace {
 
@@ -37,6 +39,12 @@ Json trainer_state(const config::RunConfig& config, const Progress& progress) {
       {"train_batch_size", config.batch.micro_batch_rows},
       {"trial_name", nullptr},
       {"trial_params", nullptr}};
+}
+
+void write_trainer_state(const std::filesystem::path& folder,
+                         const config::RunConfig& config,
+                         const Progress& progress) {
+  write_file_atomically(folder / kTrainerStateFile, trainer_state(config, progress).dump(2) + "\n");
 }
 
 }  // namespace zeroth::train

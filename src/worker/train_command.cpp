@@ -158,8 +158,7 @@ std::vector<fs::path> save_last(const train::Trained& trained, const train::Trai
   const fs::path output = trained.config.output.output_dir;
   std::vector<fs::path> files = train::save_result(trained, output);
   if (trained.engine.comm().rank() == 0) {
-    write_file_atomically(output / train::kTrainerStateFile,
-                          train::trainer_state(trained.config, summary.progress).dump(2) + "\n");
+    train::write_trainer_state(output, trained.config, summary.progress);
     files.push_back(output / "metrics.jsonl");
     files.push_back(output / train::kTrainerStateFile);
   }
