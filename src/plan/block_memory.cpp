@@ -2,7 +2,7 @@
 
 #include "plan/activations.h"
 
-// Follows models/llama_units.cpp and the autograd functions in kernels/: what each saves for its
+// Follows models/decoder_units.cpp and the autograd functions in kernels/: what each saves for its
 // backward, and what its backward holds at once. Change it with them; activations_test.cpp has
 // measured numbers.
 namespace zeroth::plan {
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kWide = 4;  // fp32
 
-// Bytes of one token in one block, by the names of models/llama_units.cpp.
+// Bytes of one token in one block, by the names of models/decoder_units.cpp.
 class Block {
  public:
   Block(const formats::ModelConfig& model, const BlockTraining& training, const Work& work)

@@ -2,7 +2,7 @@
 
 #include "plan/activations.h"
 
-// Follows HeadUnit in models/llama_units.cpp and kernels/cross_entropy.cpp.
+// Follows HeadUnit in models/decoder_units.cpp and kernels/cross_entropy.cpp.
 namespace zeroth::plan {
 
 HeadMemory head_memory(const formats::ModelConfig& model, bool weights_train, const Work& work) {

@@ -8,7 +8,7 @@
 #include "config/run_config.h"
 #include "engine/engine.h"
 #include "formats/adapter.h"
-#include "models/llama.h"
+#include "models/model.h"
 
 namespace zeroth::train {
 

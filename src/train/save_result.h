@@ -6,7 +6,7 @@
 
 #include "engine/engine.h"
 #include "formats/adapter.h"
-#include "models/llama.h"
+#include "models/model.h"
 
 // What a run leaves for other tools: names and formats of PEFT and Transformers, bytes that depend
 // on the weights alone. Each returns the files it wrote. With an engine they are collective: rank 0

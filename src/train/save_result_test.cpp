@@ -39,7 +39,7 @@ std::string hash(const fs::path& path) {
 
 models::Model llama3(const models::ModelOptions& options = {}) {
   const fs::path folder = golden("llama3");
-  models::Model model = models::load_llama(formats::read_model_config(folder / "config.json"),
+  models::Model model = models::load_model(formats::read_model_config(folder / "config.json"),
                                            std::make_shared<const formats::ModelWeights>(folder),
                                            options);
   if (options.lora) {
@@ -233,13 +233,13 @@ std::int64_t largest_unit_bytes(const models::Model& model) {
 TEST(SaveResult, NoRankHoldsMoreThanAUnitAndItsTensor) {
   const TemporaryFolder folder;
   const formats::ModelConfig config = deep_config(folder);
-  const models::Model model = models::random_llama(config, {});
+  const models::Model model = models::random_model(config, {});
   const std::int64_t unit_bytes = largest_unit_bytes(model);
   ASSERT_GT(model.num_parameters() * static_cast<std::int64_t>(sizeof(float)), 8 * unit_bytes);
   std::array<std::int64_t, 2> peaks{};
   run(
       {.stage = 3, .ranks = 2, .dtype = at::kFloat},
-      [&] { return models::random_llama(config, {}); },
+      [&] { return models::random_model(config, {}); },
       [&](const Rank& rank) {
         auto live = std::make_shared<LiveBytes>();
         const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, live);

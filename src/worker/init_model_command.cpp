@@ -13,7 +13,7 @@ namespace zeroth::worker {
 
 void run_init_model(const config::RunConfig& config) {
   const formats::ModelConfig model_config = formats::read_model_config(config.model.model_config);
-  const models::Model model = models::random_llama(
+  const models::Model model = models::random_model(
       model_config,
       {.dtype = train::compute_dtype(config), .trainable = false, .seed = config.seed});
   remove_results(config.output.output_dir);

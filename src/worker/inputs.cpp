@@ -127,7 +127,7 @@ LoadedModel load_model(const config::RunConfig& config,
                                         .dropout = loaded.adapter->dropout,
                                         .targets = loaded.adapter->target_modules};
   }
-  loaded.model = models::load_llama(inputs.model_config, weights, options);
+  loaded.model = models::load_model(inputs.model_config, weights, options);
   if (loaded.adapter) {
     loaded.adapter->target_modules = loaded.model.lora.target_modules;
   }

@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "formats/adapter.h"
 #include "inputs/data_inputs.h"
-#include "models/llama.h"
+#include "models/model.h"
 
 // What train, eval and predict read before they start. Data is read before weights: a bad row is
 // told early.

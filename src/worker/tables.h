@@ -5,7 +5,7 @@
 
 #include "config/run_config.h"
 #include "data/example.h"
-#include "models/llama.h"
+#include "models/model.h"
 #include "train/plan.h"
 #include "train/trainer.h"
 

@@ -30,7 +30,7 @@ models::Model load(at::ScalarType dtype, bool lora) {
   if (lora) {
     options.lora = shapes::LoraSettings{.rank = 4, .alpha = 8};
   }
-  models::Model model = models::load_llama(formats::read_model_config(folder / "config.json"),
+  models::Model model = models::load_model(formats::read_model_config(folder / "config.json"),
                                            std::make_shared<const formats::ModelWeights>(folder),
                                            options);
   if (lora) {

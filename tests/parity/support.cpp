@@ -66,7 +66,7 @@ Trainee make_trainee(TraineeOptions options) {
   Trainee trainee;
   {
     const memory::TensorScope counted(tally, memory::Purpose::kWeights);
-    trainee.model = models::load_llama(config, weights, options.model);
+    trainee.model = models::load_model(config, weights, options.model);
   }
   if (!options.adapter.empty()) {
     models::load_adapter(trainee.model, formats::SafetensorsFile(options.adapter));

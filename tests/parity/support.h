@@ -6,7 +6,7 @@
 
 #include "engine/engine.h"
 #include "formats/safetensors.h"
-#include "models/llama.h"
+#include "models/model.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -37,7 +37,7 @@ class Tied : public ::testing::Test {
   // neither engine nor ranks.
   [[nodiscard]] at::Tensor plain_gradient(std::int64_t rows) const {
     models::Model model =
-        models::load_llama(formats::read_model_config(folder_.path() / "config.json"),
+        models::load_model(formats::read_model_config(folder_.path() / "config.json"),
                            std::make_shared<const formats::ModelWeights>(folder_.path()),
                            {});
     for (const auto& unit : model.units) {

@@ -68,7 +68,7 @@ TEST_F(Llama3, RopeScalingVariants) {
     const std::filesystem::path path =
         std::filesystem::path(testing::TempDir()) / "zeroth_variant_config.json";
     write_file_atomically(path, changed.dump());
-    models::Model model = models::load_llama(formats::read_model_config(path), weights, {});
+    models::Model model = models::load_model(formats::read_model_config(path), weights, {});
     engine::Engine engine(model.units, optim::make_adamw({}), {});
     EXPECT_NEAR(
         engine.evaluate(batch).mean(), tensor(expected, name + ".loss").item<double>(), 1e-5)

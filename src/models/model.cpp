@@ -1,98 +1,17 @@
-#include "models/llama.h"
+#include "models/model.h"
 
-#include <cmath>
 #include <functional>
 
-#include "base/check.h"
-#include "base/random.h"
-#include "formats/mapped_file.h"
-#include "models/llama_units.h"
-
-#include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
+#include "models/decoder_units.h"
+#include "models/first_values.h"
 
 namespace zeroth::models {
 namespace {
 
-using formats::DType;
 using shapes::ParameterShape;
 
 // Gives a base parameter its first value: in the type asked for, or as it is stored.
 using WeightSource = std::function<void(Parameter&, const ParameterShape&, at::ScalarType)>;
-
-at::ScalarType scalar_type(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return at::kFloat;
-    case DType::kBF16:
-      return at::kBFloat16;
-    case DType::kF16:
-      return at::kHalf;
-    case DType::kF64:
-      return at::kDouble;
-    default:
-      break;
-  }
-  ZEROTH_CHECK(false, "weights of type {} have not been refused", formats::dtype_name(dtype));
-  return at::kFloat;
-}
-
-// The tensor where the file is mapped, by `owner`. from_blob takes a pointer to non-const data; the
-// pages cannot be written all the same.
-at::Tensor borrowed(const formats::TensorView& view, std::shared_ptr<const void> owner = nullptr) {
-  auto* data = const_cast<std::byte*>(view.bytes.data());
-  return at::from_blob(
-      data,
-      view.shape,
-      [owner = std::move(owner), bytes = view.bytes](void*) { formats::drop_pages(bytes); },
-      at::TensorOptions(scalar_type(view.dtype)));
-}
-
-// One number per name, the same on every machine (FNV-1a).
-std::uint64_t name_number(const std::string& name) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : name) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  }
-  return hash;
-}
-
-template <typename Draw>
-at::Tensor drawn(const ParameterShape& shape, std::uint64_t seed, at::ScalarType dtype, Draw draw) {
-  at::Tensor tensor = at::empty(shape.shape, at::kFloat);
-  RandomStream stream(seed, name_number(shape.name));
-  auto* data = tensor.data_ptr<float>();
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-    data[i] = static_cast<float>(draw(stream));
-  }
-  return tensor.to(dtype);
-}
-
-at::Tensor random_weight(const ParameterShape& shape,
-                         double deviation,
-                         std::uint64_t seed,
-                         at::ScalarType dtype) {
-  if (!shape.decays) {
-    const bool is_bias = shape.name.ends_with(".bias");
-    return is_bias ? at::zeros(shape.shape, dtype) : at::ones(shape.shape, dtype);
-  }
-  return drawn(shape, seed, dtype, [deviation](RandomStream& stream) {
-    return deviation * stream.normal();
-  });
-}
-
-// Kaiming uniform with a = sqrt(5) is uniform in +-1/sqrt(in).
-at::Tensor first_lora_value(const ParameterShape& shape, std::uint64_t seed, at::ScalarType dtype) {
-  if (shape.name.ends_with(".lora_B.weight")) {
-    return at::zeros(shape.shape, dtype);
-  }
-  const double bound = 1.0 / std::sqrt(static_cast<double>(shape.shape.back()));
-  return drawn(shape, seed, dtype, [bound](RandomStream& stream) {
-    return bound * (2.0 * stream.uniform() - 1.0);
-  });
-}
 
 class Builder {
  public:
@@ -202,7 +121,7 @@ std::int64_t Model::num_trainable() const {
   return count_parameters(units).trainable;
 }
 
-Model load_llama(const formats::ModelConfig& config,
+Model load_model(const formats::ModelConfig& config,
                  const std::shared_ptr<const formats::ModelWeights>& weights,
                  const ModelOptions& options) {
   return Builder(config,
@@ -210,12 +129,12 @@ Model load_llama(const formats::ModelConfig& config,
                  [&](Parameter& parameter, const ParameterShape& shape, at::ScalarType /*dtype*/) {
                    const formats::TensorView& view = weights->at(shape.name);
                    parameter.shape = view.shape;
-                   parameter.stored = borrowed(view, weights);
+                   parameter.stored = borrowed_tensor(view, weights);
                  })
       .build();
 }
 
-Model random_llama(const formats::ModelConfig& config, const ModelOptions& options) {
+Model random_model(const formats::ModelConfig& config, const ModelOptions& options) {
   return Builder(config,
                  options,
                  [&](Parameter& parameter, const ParameterShape& shape, at::ScalarType dtype) {
@@ -231,7 +150,7 @@ void load_adapter(Model& model, const formats::SafetensorsFile& file) {
       const std::string name = formats::kAdapterPrefix + parameter.name;
       if (parameter.name.find(".lora_") != std::string::npos) {
         parameter.value =
-            borrowed(file.at(name))
+            borrowed_tensor(file.at(name))
                 .to(parameter.value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
       }
     }

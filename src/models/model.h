@@ -36,13 +36,13 @@ struct Model {
 // Units whose base weights stay in the files of `weights` (checked by shapes::check_weights) until
 // an engine takes them, or Parameter::materialize() does. LoRA's A is uniform in +-1/sqrt(in), B
 // zero, as PEFT starts them.
-[[nodiscard]] Model load_llama(const formats::ModelConfig& config,
+[[nodiscard]] Model load_model(const formats::ModelConfig& config,
                                const std::shared_ptr<const formats::ModelWeights>& weights,
                                const ModelOptions& options);
 
 // Random weights as Transformers initialises them: normal with the config's initializer_range,
 // norms 1, biases 0. Each tensor depends on the seed and its name alone.
-[[nodiscard]] Model random_llama(const formats::ModelConfig& config, const ModelOptions& options);
+[[nodiscard]] Model random_model(const formats::ModelConfig& config, const ModelOptions& options);
 
 // Overwrites the adapters of `model` with those of a PEFT file.
 void load_adapter(Model& model, const formats::SafetensorsFile& file);

@@ -1,4 +1,4 @@
-#include "models/llama_units.h"
+#include "models/decoder_units.h"
 
 #include <cmath>
 

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "formats/safetensors.h"
+#include "shapes/model_shape.h"
+
+#include <ATen/core/Tensor.h>
+
+// What parameters hold before the first update. Random values depend on the seed and the
+// parameter's name alone, so they are the same on every machine and for any order of making.
+namespace zeroth::models {
+
+// The tensor where the file is mapped, which `owner` keeps so. Its pages cannot be written.
+[[nodiscard]] at::Tensor borrowed_tensor(const formats::TensorView& view,
+                                         std::shared_ptr<const void> owner = nullptr);
+
+// As Transformers starts them: normal with the given deviation; norms 1, biases 0.
+[[nodiscard]] at::Tensor random_weight(const shapes::ParameterShape& shape,
+                                       double deviation,
+                                       std::uint64_t seed,
+                                       at::ScalarType dtype);
+
+// As PEFT starts them: B is 0, A Kaiming uniform with a = sqrt(5), which is uniform in
+// +-1/sqrt(in).
+[[nodiscard]] at::Tensor first_lora_value(const shapes::ParameterShape& shape,
+                                          std::uint64_t seed,
+                                          at::ScalarType dtype);
+
+}  // namespace zeroth::models
