@@ -15,7 +15,7 @@ cmake --build --preset release --parallel "$jobs"
 results="$BUILD/test_results.xml"
 rm -f "$results"
 status=0
-ctest --test-dir "$BUILD" --parallel "$jobs" -LE slow --output-on-failure --output-junit "$PWD/$results" "$@" </dev/null ||
-  status=$?
+ctest --test-dir "$BUILD" --parallel "$jobs" -LE slow --output-on-failure --test-output-size-passed 10000000 \
+  --test-output-size-failed 10000000 --output-junit "$PWD/$results" "$@" </dev/null || status=$?
 ./scripts/check_skips.sh "$results" tests/allowed_skips.txt || status=1
 exit "$status"

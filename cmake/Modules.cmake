@@ -30,16 +30,22 @@ function(zeroth_module name)
   endif()
 
   if(ZEROTH_BUILD_TESTS AND tests)
-    zeroth_test(${name} SOURCES ${tests} LINK zeroth_${name})
+    set(whole)
+    if(ARG_TORCH)
+      set(whole WHOLE)
+    endif()
+    zeroth_test(${name} ${whole} SOURCES ${tests} LINK zeroth_${name})
     if(ARG_TORCH)
       target_precompile_headers(zeroth_${name}_test REUSE_FROM zeroth_torch_pch)
     endif()
   endif()
 endfunction()
 
-# zeroth_test(NAME SOURCES file ... LINK target ... [LABELS label ...]): one gtest program, its tests given to ctest.
+# zeroth_test(NAME [WHOLE] SOURCES file ... LINK target ... [LABELS label ...]): one gtest program, its tests given to
+# ctest one by one, or as a WHOLE where starting the program takes longer than most of its tests: LibTorch takes over
+# half a second.
 function(zeroth_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(zeroth_${name}_test ${ARG_SOURCES})
   target_link_libraries(zeroth_${name}_test PRIVATE ${ARG_LINK} zeroth_flags GTest::gtest GTest::gtest_main)
   target_include_directories(zeroth_${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
@@ -49,10 +55,19 @@ function(zeroth_test name)
     set(ARG_LABELS fast)
   endif()
   set(timeout 300)
-  if(ZEROTH_SANITIZE)
-    set(timeout 1500)
+  if(ARG_WHOLE)
+    set(timeout 900)
   endif()
-  gtest_discover_tests(zeroth_${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${timeout}
+  if(ZEROTH_SANITIZE)
+    math(EXPR timeout "5 * ${timeout}")
+  endif()
+  set(properties LABELS "${ARG_LABELS}" TIMEOUT ${timeout}
     ENVIRONMENT "GOMP_SPINCOUNT=1000")  # tests run beside each other
+  if(ARG_WHOLE)
+    add_test(NAME ${name} COMMAND zeroth_${name}_test)
+    set_tests_properties(${name} PROPERTIES ${properties} COST 1000)  # long ones begin first
+  else()
+    gtest_discover_tests(zeroth_${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+      PROPERTIES ${properties})
+  endif()
 endfunction()

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -265,12 +266,34 @@ TEST_F(Inspect, WhatDiffersIsCountedAndMeasured) {
   const Json diff = json({"one", "--diff", "other"})["diff"];
   EXPECT_EQ(diff["equal"], false);
   EXPECT_EQ(diff["equal_tensors"], 3);
-  EXPECT_EQ(
-      diff["other_values"],
-      (Json::array(
-          {{{"name", "embed"}, {"elements", 4}, {"differing", 1}, {"largest_difference", 0.5}}})));
+  EXPECT_EQ(diff["other_values"],
+            (Json::array({{{"name", "embed"},
+                           {"elements", 4},
+                           {"differing", 1},
+                           {"without_difference", 0},
+                           {"largest_difference", 0.5}}})));
   expect_parts(zeroth({"one", "--diff", "other"}).output,
                {"one and other: different", "embed: 1 of 4 elements differ, by 0.5 at the most"});
+}
+
+TEST_F(Inspect, NoNumberIsNoDifference) {
+  write_model("one", 1);
+  write_model("other", std::numeric_limits<float>::quiet_NaN());
+  const Json diff = json({"one", "--diff", "other"})["diff"];
+  EXPECT_EQ(diff["other_values"][0]["differing"], 1) << diff.dump();
+  EXPECT_EQ(diff["other_values"][0]["without_difference"], 1);
+  EXPECT_NE(zeroth({"one", "--diff", "other"})
+                .output.find("embed: 1 of 4 elements differ, 1 where one is no number\n"),
+            std::string::npos);
+}
+
+TEST_F(Inspect, ALineBreakInANameIsNoLineOfThePage) {
+  Tensors tensors;
+  tensors.add("a\nfault: b", {2}, {1, 2});
+  tensors.write(path("odd.safetensors"));
+  const std::string page = zeroth({"odd.safetensors"}).output;
+  EXPECT_EQ(page.find("\nfault"), std::string::npos) << page;
+  EXPECT_NE(page.find("a?fault: b"), std::string::npos) << page;
 }
 
 TEST_F(Inspect, TensorsOfOneAloneAndOfOtherTypesAreNamed) {

@@ -59,6 +59,63 @@ TEST_F(CheckSkips, RefusesASkipForAnotherReason) {
   EXPECT_EQ(outcome.exit_code, 1);
 }
 
+// A program that ctest runs as a whole is counted by what gtest printed.
+constexpr auto kProgram = R"(<testcase name="a" time="0" status="run"><system-out>
+[ RUN      ] Good.One
+[       OK ] Good.One (3 ms)
+[ RUN      ] Good.Every/0
+[       OK ] Good.Every/0 (0 ms)
+[ RUN      ] Data.Real
+x_test.cpp:3: Skipped
+needs ../folder
+
+[  SKIPPED ] Data.Real (0 ms)
+[==========] 3 tests from 2 test suites ran. (3 ms total)
+[  PASSED  ] 2 tests.
+[  SKIPPED ] 1 test, listed below:
+[  SKIPPED ] Data.Real
+</system-out></testcase>)";
+
+TEST_F(CheckSkips, CountsTheTestsOfAWholeProgram) {
+  const Outcome outcome = check(std::string(kPassed) + kProgram);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_EQ(outcome.output, "tests: 3 passed, 0 failed, 1 skipped\n");
+}
+
+TEST_F(CheckSkips, RefusesASkipWithinAWholeProgram) {
+  fs::create_directories(folder_.path() / "folder");
+  const Outcome outcome = check(std::string(kPassed) + kProgram);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.output.find("a.Data.Real was skipped"), std::string::npos) << outcome.output;
+}
+
+// The reason of one test is not that of the next.
+TEST_F(CheckSkips, RefusesASkipWithoutAReasonBesideOneWithIt) {
+  std::string two = kProgram;
+  two.replace(two.find("[=="), 0, "[ RUN      ] Data.Bare\n[  SKIPPED ] Data.Bare (0 ms)\n");
+  const Outcome outcome = check(std::string(kPassed) + two);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.output.find("a.Data.Bare was skipped"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("a.Data.Real was skipped"), std::string::npos) << outcome.output;
+}
+
+TEST_F(CheckSkips, CountsFailuresOfAWholeProgramAndItsDeath) {
+  EXPECT_NE(check(R"(<testcase name="a" status="fail"><system-out>
+[ RUN      ] Bad.One/2
+[  FAILED  ] Bad.One/2, where GetParam() = 3 (4 ms)
+[  FAILED  ] Bad.One/2
+</system-out></testcase>)")
+                .output.find("0 passed, 1 failed, 0 skipped"),
+            std::string::npos);
+  EXPECT_NE(check(R"(<testcase name="a" status="fail"><system-out>
+[ RUN      ] Good.One
+[       OK ] Good.One (3 ms)
+[ RUN      ] Fatal.One
+</system-out></testcase>)")
+                .output.find("1 passed, 1 failed, 0 skipped"),
+            std::string::npos);
+}
+
 TEST_F(CheckSkips, RefusesFailuresAndRunsWithoutTests) {
   EXPECT_EQ(
       check(std::string(kPassed) + R"(<testcase name="a.C" status="fail"></testcase>)").exit_code,

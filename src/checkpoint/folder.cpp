@@ -152,6 +152,10 @@ Choice choose_folder(const fs::path& folder) {
 std::string latest_name(const fs::path& output) {
   const fs::path word = output / kLatestFile;
   std::error_code error;
+  if (fs::is_directory(word, error)) {
+    refuse(word.string() + " is a folder, where the name of a checkpoint should stand",
+           "Remove it, or give a checkpoint's folder: --resume_from_checkpoint.");
+  }
   return fs::exists(word, error) ? std::string(trim(read_file(word, ErrorKind::kCheckpoint))) : "";
 }
 

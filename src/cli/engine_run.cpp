@@ -3,12 +3,22 @@
 #include <csignal>
 #include <optional>
 
+#include "base/error.h"
 #include "base/output_folder.h"
 #include "cli/checks.h"
 #include "cli/launcher.h"
 #include "config/resolve.h"
 
 namespace zeroth::cli {
+namespace {
+
+// Not by its settings or files, which the same command would meet again, and not when asked to.
+bool failed_on_the_way(int code) {
+  const auto is = [code](ErrorKind kind) { return code == exit_code(kind); };
+  return is(ErrorKind::kCommunication) || is(ErrorKind::kMemory) || is(ErrorKind::kInternal);
+}
+
+}  // namespace
 
 int run_with_engine(config::Command command, Arguments arguments) {
   // A request to save that comes before anybody can answer it is no reason to end.
@@ -26,7 +36,11 @@ int run_with_engine(config::Command command, Arguments arguments) {
     check_output_folder(config);
     output.emplace(config.output.output_dir);
   }
-  return run_workers(config);
+  const int code = run_workers(config);
+  if (command == config::Command::kTrain && speaks && failed_on_the_way(code)) {
+    tell_how_to_go_on(config);
+  }
+  return code;
 }
 
 }  // namespace zeroth::cli

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <set>
 
 #include "base/error.h"
@@ -27,9 +26,14 @@ constexpr std::int64_t kPieceElements = std::int64_t{1} << 18;
 // Fills `values` with the elements from `begin` on.
 using ReadPiece = std::function<void(std::int64_t begin, std::span<float> values)>;
 
-double distance(float a, float b) {
+void count_difference(float a, float b, OtherValues& result) {
   const double difference = std::abs(static_cast<double>(a) - static_cast<double>(b));
-  return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+  ++result.differing;
+  if (std::isnan(difference)) {
+    ++result.without_difference;
+  } else {
+    result.largest = std::max(result.largest, difference);
+  }
 }
 
 void count_differences(std::span<const float> a, std::span<const float> b, OtherValues& result) {
@@ -38,8 +42,7 @@ void count_differences(std::span<const float> a, std::span<const float> b, Other
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i])) {
-      ++result.differing;
-      result.largest = std::max(result.largest, distance(a[i], b[i]));
+      count_difference(a[i], b[i], result);
     }
   }
 }

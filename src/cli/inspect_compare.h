@@ -20,9 +20,10 @@ struct OtherForm {
 struct OtherValues {
   std::string name;
   std::int64_t elements = 0;
-  std::int64_t differing = 0;  // not the same bits once both are fp32
-  double largest = 0;          // difference; infinite where a value is none
-  bool measured = true;        // false: of a type whose values are not compared as numbers
+  std::int64_t differing = 0;           // not the same bits once both are fp32
+  double largest = 0;                   // difference of those that have one
+  std::int64_t without_difference = 0;  // of the differing: NaN on a side, or two infinities
+  bool measured = true;                 // false: of a type whose values are not compared as numbers
 };
 
 struct OtherSetting {

@@ -82,6 +82,7 @@ Json values_list(const std::vector<OtherValues>& values) {
     list.push_back({{"name", one.name},
                     {"elements", one.elements},
                     {"differing", one.differing},
+                    {"without_difference", one.without_difference},
                     {"largest_difference", one.measured ? Json(one.largest) : Json()}});
   }
   return list;

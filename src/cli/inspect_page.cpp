@@ -18,6 +18,13 @@ using checkpoint::Manifest;
 using observe::bytes_text;
 using observe::grouped;
 
+// Names come from files: a line break in one must not look like a line of ours.
+std::string on_one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');
+  return text;
+}
+
 std::string head(const Inspected& found) {
   const Sums sums = sums_of(found);
   std::vector<std::string> types;
@@ -96,11 +103,11 @@ std::string unit_lines(const Manifest& manifest) {
   std::string text = "trained units\n";
   for (const RepeatedName& unit : repeated_names(units)) {
     text += fmt::format("  {}{}{}\n",
-                        unit.name,
+                        on_one_line(unit.name),
                         times(unit.count),
                         unit.form.empty() ? ": nothing is trained" : "");
     for (const RepeatedName& one : repeated_names(parameters_of[unit.form])) {
-      text += fmt::format("    {} {}{}\n", one.name, one.form, times(one.count));
+      text += fmt::format("    {} {}{}\n", on_one_line(one.name), one.form, times(one.count));
     }
   }
   return text;
@@ -140,7 +147,7 @@ std::string tensor_lines(const Inspected& found) {
   }
   std::string text;
   for (const RepeatedName& one : repeated_names(tensors)) {
-    text += fmt::format("  {} {}{}\n", one.name, one.form, times(one.count));
+    text += fmt::format("  {} {}{}\n", on_one_line(one.name), one.form, times(one.count));
   }
   return text.empty() ? "" : "tensors\n" + text;
 }
@@ -167,7 +174,7 @@ std::string some_lines(const std::string& title, const std::vector<Entry>& entri
   constexpr std::size_t kShown = 10;
   std::string text;
   for (std::size_t i = 0; i < std::min(entries.size(), kShown); ++i) {
-    text += "    " + text_of(entries[i]) + "\n";
+    text += "    " + on_one_line(text_of(entries[i])) + "\n";
   }
   if (entries.size() > kShown) {
     text += fmt::format("    and {} more\n", entries.size() - kShown);
@@ -180,11 +187,17 @@ std::string as_it_is(const std::string& name) {
 }
 
 std::string values_text(const OtherValues& values) {
-  return fmt::format("{}: {} of {} elements differ{}",
-                     values.name,
-                     grouped(values.differing),
-                     grouped(values.elements),
-                     values.measured ? fmt::format(", by {:.6g} at the most", values.largest) : "");
+  std::string text = fmt::format("{}: {} of {} elements differ",
+                                 values.name,
+                                 grouped(values.differing),
+                                 grouped(values.elements));
+  if (values.measured && values.without_difference < values.differing) {
+    text += fmt::format(", by {:.6g} at the most", values.largest);
+  }
+  if (values.without_difference > 0) {
+    text += fmt::format(", {} where one is no number", grouped(values.without_difference));
+  }
+  return text;
 }
 
 }  // namespace

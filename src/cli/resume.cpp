@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/manifest.h"
 #include "cli/checks.h"
 #include "config/saving_rules.h"
+#include "plan/input.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -45,6 +47,25 @@ void refuse_other_run(const std::string& folder, const std::vector<ResumeDiffere
   }
 }
 
+// No --allow makes another optimizer's numbers of these.
+void refuse_other_moments(const std::string& folder,
+                          const checkpoint::Manifest& manifest,
+                          const config::RunConfig& config) {
+  const std::int64_t present = plan::num_moments(config.optimizer);
+  if (!manifest.only_weights() && manifest.num_moments != present) {
+    throw Error(ErrorKind::kCheckpoint,
+                fmt::format("{} has {} moments of each parameter, and this run's optimizer has {}\n"
+                            "  Give the optimizer of that run (--optim{}), or start a new run from "
+                            "its weights.",
+                            folder,
+                            manifest.num_moments,
+                            present,
+                            manifest.settings.contains("optim")
+                                ? " " + manifest.settings["optim"].get<std::string>()
+                                : ""));
+  }
+}
+
 void refuse_if_strict(const config::RunConfig& config,
                       const std::vector<ResumeDifference>& differences) {
   const bool strict = std::any_of(
@@ -76,12 +97,23 @@ void choose_checkpoint(config::RunConfig& config) {
     return;
   }
   config.resume.folder = choice.folder.string();
-  const auto differences =
-      config::differences_on_resume(checkpoint::read_manifest(choice.folder).settings, config);
+  const checkpoint::Manifest manifest = checkpoint::read_manifest(choice.folder);
+  refuse_other_moments(config.resume.folder, manifest, config);
+  const auto differences = config::differences_on_resume(manifest.settings, config);
   refuse_other_run(config.resume.folder, differences);
   refuse_if_strict(config, differences);
   for (const std::string& text : texts_of(differences)) {
     config.notices.push_back(text);
+  }
+}
+
+void tell_how_to_go_on(const config::RunConfig& config) {
+  const checkpoint::Choice newest = checkpoint::choose("auto", config.output.output_dir);
+  if (!newest.folder.empty()) {
+    log::info(
+        fmt::format("  {} is complete: the same command with --resume_from_checkpoint latest "
+                    "goes on from it",
+                    newest.folder.string()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/state_reader.h"
 #include "comm/gather_texts.h"
@@ -60,12 +61,20 @@ void require_one_content(const fs::path& folder, comm::Communicator& comm) {
   }
 }
 
-std::string described(const UnitEntry& unit) {
-  std::string text = unit.name + " with ";
+// The parameters of `unit` that `other` has not, the first of them by name.
+std::string beyond(const UnitEntry& unit, const UnitEntry& other) {
+  constexpr std::size_t kListed = 3;
+  std::vector<std::string> names;
   for (const checkpoint::ParameterEntry& parameter : unit.parameters) {
-    text += fmt::format("{} [{}] ", parameter.name, fmt::join(parameter.shape, ", "));
+    if (std::find(other.parameters.begin(), other.parameters.end(), parameter) ==
+        other.parameters.end()) {
+      names.push_back(fmt::format("{} [{}]", parameter.name, fmt::join(parameter.shape, ", ")));
+    }
   }
-  return unit.parameters.empty() ? unit.name + " without trained parameters" : text;
+  const std::size_t rest = names.size() > kListed ? names.size() - kListed : 0;
+  names.resize(names.size() - rest);
+  return (names.empty() ? "nothing more" : join(names, ", ")) +
+         (rest == 0 ? "" : fmt::format(" and {} more", rest));
 }
 
 void require_same_units(const OpenCheckpoint& checkpoint, engine::Engine& engine) {
@@ -76,12 +85,17 @@ void require_same_units(const OpenCheckpoint& checkpoint, engine::Engine& engine
   if (theirs == saved.end() && ours == present.end()) {
     return;
   }
-  refuse(fmt::format("{} trains other parameters than this run: {} there, {} here",
-                     checkpoint.folder.string(),
-                     theirs == saved.end() ? "nothing more" : described(*theirs),
-                     ours == present.end() ? "nothing more" : described(*ours)),
-         "Give the settings of that run (finetuning_type, lora_rank, lora_target; its "
-         "effective_config.json has them), or start a new run from its weights.");
+  const UnitEntry none;
+  const UnitEntry& there = theirs == saved.end() ? none : *theirs;
+  const UnitEntry& here = ours == present.end() ? none : *ours;
+  refuse(
+      fmt::format("{} trains other parameters than this run\n  in {} it has {}\n  this run has {}",
+                  checkpoint.folder.string(),
+                  there.name.empty() ? here.name : there.name,
+                  beyond(there, here),
+                  beyond(here, there)),
+      "Give the settings of that run (finetuning_type, lora_rank, lora_target; its "
+      "effective_config.json has them), or start a new run from its weights.");
 }
 
 // put(index of the piece's first element in the unit, values) for each piece of what this rank's

@@ -89,6 +89,9 @@ TEST_F(Case, K12_NoLatestIsAnErrorThatTellsWhatThereIs) {
   refused(long_run("empty", {"--resume_from_checkpoint", "true"}),
           4,
           {"no \"latest\" in empty", "found: no checkpoint", "auto to start at update 0"});
+  fs::create_directory(path("out/latest"));
+  refused(long_run("out", {"--resume", "latest"}), 4, {"latest is a folder", "Remove it"});
+  fs::remove(path("out/latest"));
   write("out/latest", "checkpoint-99\n");
   refused(
       long_run("out", {"--resume", "latest"}),
@@ -107,7 +110,12 @@ TEST_F(Case, K12_NoLatestIsAnErrorThatTellsWhatThereIs) {
 TEST_F(Case, K13_AHalfWrittenCheckpointIsPassedOver) {
   testing::Invocation killed = invocation(long_run("out"));
   killed.environment.emplace_back("ZEROTH_TEST_STOP_AT=0:checkpoint of update 8");
-  EXPECT_EQ(testing::run(killed).exit_code, 6);
+  const testing::Outcome death = testing::run(killed);
+  EXPECT_EQ(death.exit_code, 6);
+  EXPECT_TRUE(
+      death.errors.ends_with("out/checkpoint-4 is complete: the same command with "
+                             "--resume_from_checkpoint latest goes on from it\n"))
+      << death.errors;
   fs::create_directory(path("out/checkpoint-8.partial"));  // as far as it came
   write("out/checkpoint-12/adapter_config.json", "{}");    // somebody's copy that broke off
   const auto outcome = good(long_run("out", {"--resume", "latest"}));

@@ -261,10 +261,13 @@ TEST_F(Resume, AFolderOfAnotherModelOrOtherRowsIsRefused) {
           {"lora_rank: checkpoint 8, now 4", "--allow lora_rank"});
   refused(long_run("out", joined(older, joined(narrow, {"--allow", "lora_rank"}))),
           4,
-          {"trains other parameters than this run", "lora_A"});
-  refused(long_run("out", joined(older, {"--optim", "sgd", "--allow", "optim"})),
-          4,
-          {"has 2 moments of each parameter", "--optim"});
+          {"trains other parameters than this run", "lora_A.weight [8, 32]", "[4, 32]", " more"});
+  for (const Words& allowed : {Words{}, Words{"--allow", "optim"}}) {
+    refused(long_run("out", joined(older, joined({"--optim", "sgd"}, allowed))),
+            4,
+            {"has 2 moments of each parameter, and this run's optimizer has 0",
+             "(--optim adamw_torch)"});
+  }
 }
 
 TEST_F(Resume, ADamagedCheckpointIsRefusedByTheNameOfItsFile) {
