@@ -6,7 +6,7 @@ set -eu
 # The same names on Debian 12 (tested), Debian 13 and Ubuntu 24.04 (from universe).
 PACKAGES="cmake ninja-build g++ pkg-config git
 libtorch-dev libdnnl-dev
-nlohmann-json3-dev libfmt-dev libpcre2-dev libutf8proc-dev libxxhash-dev
+nlohmann-json3-dev libfmt-dev libpcre2-dev libutf8proc-dev libxxhash-dev libminizip-dev
 libopenmpi-dev openmpi-bin liburing-dev
 libyaml-cpp-dev libgtest-dev"
 

@@ -260,6 +260,21 @@ TEST_F(Inspect, EqualModelsAreEqualWhateverTheirFiles) {
   EXPECT_EQ(diff["equal_tensors"], 4);
 }
 
+TEST_F(Inspect, PyTorchsWeightsAreReadAndNeverRun) {
+  const fs::path golden = ZEROTH_SOURCE_DIR "/tests/golden/torch";
+  fs::create_directories(path("model"));
+  write_file_atomically(path("model/config.json"), "{}");
+  fs::copy_file(golden / "state.bin", path("model/pytorch_model.bin"));
+  const std::string page = zeroth({"model"}).output;
+  EXPECT_NE(page.find("embed.weight [6, 4] F32"), std::string::npos) << page;
+  EXPECT_NE(page.find("pytorch_model.bin  2.2 KB  none in the file"), std::string::npos) << page;
+  EXPECT_EQ(page.find("index.json"), std::string::npos) << page;
+  const Outcome refused = zeroth({(golden / "runs.bin").string()});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.output.find("never run"), std::string::npos);
+  EXPECT_NE(refused.errors.find("asks for \"posix.system\""), std::string::npos) << refused.errors;
+}
+
 TEST_F(Inspect, WhatDiffersIsCountedAndMeasured) {
   write_model("one", 1);
   write_model("other", 1.5F);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -10,6 +9,7 @@
 #include "base/json.h"
 #include "base/output_folder.h"
 #include "formats/model_config.h"
+#include "formats/safetensors.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -42,47 +42,6 @@ void require_folder(const std::string& option, const std::string& folder) {
 void require_file(const fs::path& file, const std::string& purpose) {
   if (!is_there(file)) {
     throw Error(ErrorKind::kModel, fmt::format("{} is missing: {}", file.string(), purpose));
-  }
-}
-
-// The file parts named by the index, each once.
-void check_file_parts(const fs::path& folder, const fs::path& index) {
-  const Json json =
-      parse_json(read_file(index, ErrorKind::kModel), index.string(), ErrorKind::kFormat);
-  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
-    throw Error(ErrorKind::kFormat, fmt::format("{} has no \"weight_map\" object", index.string()));
-  }
-  std::set<std::string> parts;
-  for (const auto& [tensor, part] : json["weight_map"].items()) {
-    if (!part.is_string()) {
-      throw Error(ErrorKind::kFormat,
-                  fmt::format("{}: weight_map.{} is not a file name", index.string(), tensor));
-    }
-    parts.insert(part.get<std::string>());
-  }
-  for (const std::string& part : parts) {
-    require_file(folder / part, fmt::format("{} names it", index.filename().string()));
-  }
-}
-
-void check_weights(const fs::path& folder) {
-  const fs::path index = folder / "model.safetensors.index.json";
-  if (is_there(folder / "model.safetensors")) {
-    return;
-  }
-  if (is_there(index)) {
-    check_file_parts(folder, index);
-  } else if (is_there(folder / "pytorch_model.bin") ||
-             is_there(folder / "pytorch_model.bin.index.json")) {
-    throw Error(ErrorKind::kNotSupported,
-                fmt::format("{} holds only pytorch_model.bin, which is not read yet\n  Save the "
-                            "model as safetensors (safe_serialization=True).",
-                            folder.string()));
-  } else {
-    throw Error(ErrorKind::kModel,
-                fmt::format("{} holds no weights: neither model.safetensors nor "
-                            "model.safetensors.index.json is there",
-                            folder.string()));
   }
 }
 
@@ -130,7 +89,7 @@ void check_model_folder(const config::ModelSettings& model) {
   const fs::path folder = model.model_name_or_path;
   require_folder("model_name_or_path", model.model_name_or_path);
   (void)formats::read_model_config(folder / "config.json");
-  check_weights(folder);
+  (void)formats::ModelWeights(folder);  // its files are there and fit together
   require_file(folder / "tokenizer.json", "text cannot become tokens without it");
   if (!model.adapter_name_or_path.empty()) {
     const fs::path adapter = model.adapter_name_or_path;

@@ -18,11 +18,13 @@ namespace zeroth::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using formats::SafetensorsFile;
+using formats::TensorFile;
 
 constexpr auto kConfigFile = "config.json";
 constexpr auto kWeightsFile = "model.safetensors";
 constexpr auto kIndexFile = "model.safetensors.index.json";
+constexpr auto kTorchFile = "pytorch_model.bin";
+constexpr auto kTorchIndexFile = "pytorch_model.bin.index.json";
 constexpr auto kSettingsFile = "effective_config.json";
 
 std::string first_line(const Error& error) {
@@ -83,13 +85,14 @@ class Reading {
   }
 
   [[nodiscard]] bool holds_model() const {
-    return has(kConfigFile) || has(kWeightsFile) || has(kIndexFile);
+    return has(kConfigFile) || has(kWeightsFile) || has(kIndexFile) || has(kTorchFile) ||
+           has(kTorchIndexFile);
   }
 
   void read_file_alone() {
     const fs::path file = found_.path;
     found_.path = file.parent_path();
-    (void)SafetensorsFile(file);  // of a file alone there is nothing else to show
+    (void)formats::open_tensor_file(file);  // of a file alone there is nothing else to show
     take_weights(file.filename().string());
     found_.path = file;
   }
@@ -129,14 +132,17 @@ class Reading {
     found_.kind = Holding::kModel;
     take_config(kConfigFile);
     std::string misfit;
-    for (const std::string& name : model_files(misfit)) {
+    const std::vector<std::string> names = model_files(misfit);
+    for (const std::string& name : names) {
       take_weights(name);
     }
     if (!misfit.empty() && found_.is_sound()) {
       found_.faults.push_back(misfit);
     }
-    if (!has(kWeightsFile) && has(kIndexFile)) {
-      take_unproved(kIndexFile);
+    const bool whole = names.front() == kWeightsFile || names.front() == kTorchFile;
+    const auto* const index = has(kIndexFile) ? kIndexFile : kTorchIndexFile;
+    if (!whole && has(index)) {
+      take_unproved(index);
     }
   }
 
@@ -145,7 +151,7 @@ class Reading {
     std::vector<std::string> names;
     try {
       const formats::ModelWeights weights(found_.path);
-      for (const SafetensorsFile& file : weights.files()) {
+      for (const TensorFile& file : weights.files()) {
         names.push_back(file.path().filename().string());
       }
     } catch (const Error& error) {
@@ -215,12 +221,12 @@ class Reading {
   }
 
   std::string take_listed_weights(const std::string& name) {
-    const SafetensorsFile* const file = open(name);
+    const TensorFile* const file = open(name);
     return file == nullptr ? "" : formats::content_checksum(*file);
   }
 
   void take_weights(const std::string& name) {
-    const SafetensorsFile* const file = open(name);
+    const TensorFile* const file = open(name);
     if (file == nullptr) {
       return;
     }
@@ -237,10 +243,10 @@ class Reading {
   }
 
   // Null, and the file noted as damaged, where its header is.
-  const SafetensorsFile* open(const std::string& name) {
+  const TensorFile* open(const std::string& name) {
     found_.files.push_back({.name = name, .bytes = size_of(at(name)), .fault = {}});
     try {
-      const SafetensorsFile& file = found_.opened.emplace_back(at(name));
+      const TensorFile& file = found_.opened.emplace_back(formats::open_tensor_file(at(name)));
       if (found_.kind != Holding::kCheckpoint || !checkpoint::is_state_file(name)) {
         for (const auto& [tensor, view] : file.tensors()) {
           found_.tensors.emplace(tensor, InspectedTensor{.view = &view, .file = name});

@@ -43,7 +43,7 @@ struct Inspected {
   std::filesystem::path path;
   Holding kind = Holding::kFile;
   std::vector<InspectedFile> files;
-  std::vector<formats::SafetensorsFile> opened;
+  std::vector<formats::TensorFile> opened;
   std::map<std::string, InspectedTensor> tensors;  // weights, not the optimizer's state
   Json settings = Json::object();  // of a checkpoint its run's; else those in `config`
   Json config = Json::object();    // adapter_config.json or config.json

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "formats/safetensors.h"
 #include "formats/strict_json.h"
+#include "formats/torch_file.h"
 #include <fmt/format.h>
 
 namespace zeroth::formats {
@@ -16,6 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
+constexpr const char* kTorchFile = "pytorch_model.bin";
+constexpr const char* kTorchIndexFile = "pytorch_model.bin.index.json";
 constexpr std::size_t kListed = 10;
 
 // "a, b, c and 7 more"
@@ -41,7 +44,7 @@ std::vector<std::string> file_names(const fs::path& folder) {
   throw Error(
       ErrorKind::kNotSupported,
       fmt::format(
-          "{} holds its weights as {}, which is not read: only safetensors is\n"
+          "{} holds its weights as {}, which is not read: safetensors and pytorch_model.bin are\n"
           "  Convert it once with Transformers: AutoModelForCausalLM.from_pretrained(\"{}\")"
           ".save_pretrained(\"NEW_FOLDER\", safe_serialization=True)",
           folder.string(),
@@ -59,8 +62,26 @@ bool is_foreign_weights(std::string_view name) {
          });
 }
 
+// "model-00001-of-00002.safetensors" and the like, which only an index makes a model of.
+bool is_part(std::string_view name) {
+  const bool is_torch = name.starts_with("pytorch_model-") && name.ends_with(".bin");
+  return is_torch || (name.starts_with("model-") && name.ends_with(".safetensors"));
+}
+
+[[noreturn]] void fail_no_index(const fs::path& folder, const std::string& part) {
+  throw Error(ErrorKind::kModel,
+              fmt::format("{} holds {} without {}, which says what the file parts hold\n"
+                          "  Check that the download is complete.",
+                          folder.string(),
+                          part,
+                          part.ends_with(".bin") ? kTorchIndexFile : kIndexFile));
+}
+
 [[noreturn]] void fail_no_weights(const fs::path& folder) {
   for (const std::string& name : file_names(folder)) {
+    if (is_part(name)) {
+      fail_no_index(folder, name);
+    }
     if (is_foreign_weights(name) || name.ends_with(".gguf")) {
       refuse_foreign_weights(folder, name);
     }
@@ -72,11 +93,13 @@ bool is_foreign_weights(std::string_view name) {
     }
   }
   throw Error(ErrorKind::kModel,
-              fmt::format("{} holds no weights: neither {} nor {}\n"
+              fmt::format("{} holds no weights: neither {}, {}, {} nor {}\n"
                           "  Check that the download is complete.",
                           folder.string(),
                           kSingleFile,
-                          kIndexFile));
+                          kIndexFile,
+                          kTorchFile,
+                          kTorchIndexFile));
 }
 
 void require_folder(const fs::path& folder) {
@@ -138,19 +161,28 @@ void require_parts(const fs::path& index_path, const std::set<std::string>& part
 
 }  // namespace
 
+TensorFile open_tensor_file(const fs::path& path) {
+  return path.extension() == ".bin" ? TensorFile(TorchFile(path))
+                                    : TensorFile(SafetensorsFile(path));
+}
+
 ModelWeights::ModelWeights(const fs::path& folder) : folder_(folder) {
   require_folder(folder);
   if (fs::exists(folder / kSingleFile)) {
     open_single(folder / kSingleFile);
   } else if (fs::exists(folder / kIndexFile)) {
     open_parts(folder / kIndexFile);
+  } else if (fs::exists(folder / kTorchFile)) {
+    open_single(folder / kTorchFile);
+  } else if (fs::exists(folder / kTorchIndexFile)) {
+    open_parts(folder / kTorchIndexFile);
   } else {
     fail_no_weights(folder);
   }
 }
 
 void ModelWeights::open_single(const fs::path& path) {
-  files_.emplace_back(path);
+  files_.push_back(open_tensor_file(path));
   for (const auto& [name, view] : files_.front().tensors()) {
     file_index_.emplace(name, 0);
   }
@@ -167,7 +199,7 @@ void ModelWeights::open_parts(const fs::path& index_path) {
   std::vector<std::string> faults;
   for (const std::string& part : parts) {
     index_of_part.emplace(part, files_.size());
-    files_.emplace_back(folder_ / part);
+    files_.push_back(open_tensor_file(folder_ / part));
     for (const auto& [name, view] : files_.back().tensors()) {
       if (!weight_map.contains(name)) {
         faults.push_back(fmt::format("{} stands in {} but not in the index", name, part));

@@ -1,6 +1,9 @@
+#include <algorithm>
+
 #include "formats/safetensors.h"
 #include "formats/test_files.h"
 #include "formats/weights_writer.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace zeroth::formats {
@@ -81,11 +84,7 @@ TEST(ModelWeights, AnIndexThatIsNoIndexIsRefused) {
 }
 
 TEST(ModelWeights, OtherFormatsAreRefusedByName) {
-  for (const char* name : {"pytorch_model.bin",
-                           "pytorch_model-00001-of-00002.bin",
-                           "tf_model.h5",
-                           "consolidated.00.pth",
-                           "model-q4.gguf"}) {
+  for (const char* name : {"tf_model.h5", "consolidated.00.pth", "model-q4.gguf"}) {
     const TemporaryFolder folder;
     (void)folder.write("config.json", "{}");
     (void)folder.write(name, "x");
@@ -93,6 +92,40 @@ TEST(ModelWeights, OtherFormatsAreRefusedByName) {
                  ErrorKind::kNotSupported,
                  {name, "save_pretrained", "safe_serialization=True"});
   }
+}
+
+TEST(ModelWeights, PartsWithoutTheirIndexAreNamed) {
+  for (const std::string part :
+       {"pytorch_model-00001-of-00002.bin", "model-00001-of-00002.safetensors"}) {
+    const TemporaryFolder folder;
+    (void)folder.write(part, "x");
+    expect_error(open(folder), ErrorKind::kModel, {part, ".index.json", "complete"});
+  }
+}
+
+TEST(ModelWeights, PyTorchsFilesAreRead) {
+  const std::filesystem::path state = ZEROTH_SOURCE_DIR "/tests/golden/torch/state.bin";
+  const TemporaryFolder folder;
+  std::filesystem::copy_file(state, folder.path() / "pytorch_model-00001-of-00001.bin");
+  const ModelWeights whole = [&] {
+    std::filesystem::create_directory(folder.path() / "single");
+    std::filesystem::copy_file(state, folder.path() / "single" / "pytorch_model.bin");
+    return ModelWeights(folder.path() / "single");
+  }();
+  EXPECT_EQ(whole.names().size(), 8U);
+  std::string index;
+  for (const std::string& name : whole.names()) {
+    index += fmt::format(
+        "{}\"{}\": \"pytorch_model-00001-of-00001.bin\"", index.empty() ? "" : ", ", name);
+  }
+  (void)folder.write("pytorch_model.bin.index.json", "{\"weight_map\": {" + index + "}}");
+  const ModelWeights parts(folder.path());
+  EXPECT_EQ(parts.names(), whole.names());
+  EXPECT_TRUE(std::ranges::equal(parts.at("scalar").bytes, whole.at("scalar").bytes));
+  // Safetensors come first, as in Transformers.
+  ZeroTensors zeros;
+  write_safetensors(folder.path() / "model.safetensors", {zeros.make("a", {1})}, {});
+  EXPECT_EQ(ModelWeights(folder.path()).names(), (std::vector<std::string>{"a"}));
 }
 
 TEST(ModelWeights, AFolderWithoutWeightsIsSaidSo) {

@@ -17,65 +17,16 @@
 
 namespace zeroth::formats {
 
-struct SafetensorsFile::State {
-  explicit State(const std::filesystem::path& file_path) : path(file_path), file(file_path) {}
-
-  std::filesystem::path path;
-  MappedFile file;
-  std::map<std::string, TensorView> tensors;
-  std::map<std::string, std::string> metadata;
-};
-
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : state_(std::make_unique<State>(path)) {
-  const std::span<const std::byte> file = state_->file.bytes();
-  SafetensorsHeader header = parse_safetensors_header(file, path.string());
-  const std::span<const std::byte> buffer = file.subspan(header.buffer_begin);
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : TensorFile(path) {
+  SafetensorsHeader header = parse_safetensors_header(bytes(), path.string());
+  const std::span<const std::byte> buffer = bytes().subspan(header.buffer_begin);
   for (HeaderEntry& entry : header.entries) {
-    TensorView view{.dtype = entry.dtype,
-                    .shape = std::move(entry.shape),
-                    .bytes = buffer.subspan(entry.begin, entry.end - entry.begin)};
-    state_->tensors.emplace(std::move(entry.name), std::move(view));
+    add(std::move(entry.name),
+        {.dtype = entry.dtype,
+         .shape = std::move(entry.shape),
+         .bytes = buffer.subspan(entry.begin, entry.end - entry.begin)});
   }
-  state_->metadata = std::move(header.metadata);
-}
-
-SafetensorsFile::~SafetensorsFile() = default;
-SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
-SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
-
-const std::filesystem::path& SafetensorsFile::path() const noexcept {
-  return state_->path;
-}
-
-const std::map<std::string, TensorView>& SafetensorsFile::tensors() const noexcept {
-  return state_->tensors;
-}
-
-const std::map<std::string, std::string>& SafetensorsFile::metadata() const noexcept {
-  return state_->metadata;
-}
-
-bool SafetensorsFile::contains(const std::string& name) const {
-  return state_->tensors.contains(name);
-}
-
-const TensorView& SafetensorsFile::at(const std::string& name) const {
-  const auto found = state_->tensors.find(name);
-  if (found != state_->tensors.end()) {
-    return found->second;
-  }
-  std::vector<std::string> names;
-  for (const auto& [present, view] : state_->tensors) {
-    names.push_back(present);
-  }
-  const std::vector<std::string> near = nearest(name, names);
-  throw Error(ErrorKind::kModel,
-              fmt::format("{} holds no tensor \"{}\"\n  Nearest of its {} names: {}",
-                          path().string(),
-                          name,
-                          names.size(),
-                          near.empty() ? "none is near" : join(near, ", ")));
+  set_metadata(std::move(header.metadata));
 }
 
 TensorBytes ready(std::span<const std::byte> bytes) {

@@ -11,37 +11,16 @@
 #include <vector>
 
 #include "formats/dtype.h"
+#include "formats/tensor_file.h"
 
 // The safetensors format (https://github.com/huggingface/safetensors, "Format"): 8 bytes of
 // little-endian header length, a JSON header, one buffer. Any fault of header, size or range is an
 // Error of kFormat that names the file, the tensor and the numbers; a missing file is kModel.
 namespace zeroth::formats {
 
-struct TensorView {
-  DType dtype = DType::kF32;
-  std::vector<std::int64_t> shape;
-  std::span<const std::byte>
-      bytes;  // borrowed from the SafetensorsFile; may be unaligned for its type
-};
-
-// A file mapped read-only. Views stay valid as long as the object lives.
-class SafetensorsFile {
+class SafetensorsFile : public TensorFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
-  ~SafetensorsFile();
-  SafetensorsFile(SafetensorsFile&&) noexcept;
-  SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
-
-  [[nodiscard]] const std::filesystem::path& path() const noexcept;
-  [[nodiscard]] const std::map<std::string, TensorView>& tensors() const noexcept;
-  [[nodiscard]] const std::map<std::string, std::string>& metadata() const noexcept;
-  [[nodiscard]] bool contains(const std::string& name) const;
-  [[nodiscard]] const TensorView& at(
-      const std::string& name) const;  // kModel naming file and nearest names
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
 };
 
 // Gives a tensor's bytes when its turn comes in the file; they must stay until the next tensor is
@@ -74,16 +53,19 @@ void write_safetensors(const std::filesystem::path& path,
                        std::map<std::string, std::string> metadata,
                        const std::string& checksum_key = "");
 
-// The weights of a model folder: `model.safetensors`, or the file parts named by
-// `model.safetensors.index.json` (as in Transformers, the former wins where both are). Folders with
-// only pytorch_model.bin are refused by name.
+// In the format that the name says: ".bin" is torch.save's, any other safetensors.
+[[nodiscard]] TensorFile open_tensor_file(const std::filesystem::path& path);
+
+// The weights of a model folder, in the order in which Transformers looks for them:
+// `model.safetensors`, the file parts named by `model.safetensors.index.json`, `pytorch_model.bin`,
+// and the parts that `pytorch_model.bin.index.json` names. Other forms are refused by name.
 class ModelWeights {
  public:
   explicit ModelWeights(const std::filesystem::path& folder);
 
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
 
-  [[nodiscard]] const std::vector<SafetensorsFile>& files() const noexcept { return files_; }
+  [[nodiscard]] const std::vector<TensorFile>& files() const noexcept { return files_; }
 
   [[nodiscard]] std::vector<std::string> names() const;  // sorted
   [[nodiscard]] bool contains(const std::string& name) const;
@@ -97,7 +79,7 @@ class ModelWeights {
   void open_parts(const std::filesystem::path& index_path);
 
   std::filesystem::path folder_;
-  std::vector<SafetensorsFile> files_;
+  std::vector<TensorFile> files_;
   std::map<std::string, std::size_t> file_index_;
 };
 

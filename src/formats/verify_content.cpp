@@ -6,7 +6,7 @@
 
 namespace zeroth::formats {
 
-ContentVerdict verdict_on(const SafetensorsFile& file) {
+ContentVerdict verdict_on(const TensorFile& file) {
   const auto written = file.metadata().find(kChecksumKey);
   if (written == file.metadata().end()) {
     return ContentVerdict::kNoChecksum;
@@ -15,7 +15,7 @@ ContentVerdict verdict_on(const SafetensorsFile& file) {
                                                    : ContentVerdict::kDamaged;
 }
 
-void verify_content(const SafetensorsFile& file) {
+void verify_content(const TensorFile& file) {
   if (verdict_on(file) == ContentVerdict::kDamaged) {
     throw Error(ErrorKind::kFormat,
                 fmt::format("{} is damaged: its content does not fit the checksum that was written "

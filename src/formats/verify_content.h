@@ -11,10 +11,10 @@ namespace zeroth::formats {
 enum class ContentVerdict { kVerified, kDamaged, kNoChecksum };
 
 // Reads every byte of a file that brings a checksum, and none of the tensors of another.
-[[nodiscard]] ContentVerdict verdict_on(const SafetensorsFile& file);
+[[nodiscard]] ContentVerdict verdict_on(const TensorFile& file);
 
 // kFormat, naming the file, where it is damaged.
-void verify_content(const SafetensorsFile& file);
+void verify_content(const TensorFile& file);
 
 // Every `of`-th of the files, beginning with number `part`. A host's ranks read the same files, and
 // one reading of each tells all of them: beyond what the page cache holds, a second one would cost

@@ -163,7 +163,7 @@ std::string content_checksum(std::vector<TensorToWrite> tensors) {
   return checksum.hex();
 }
 
-std::string content_checksum(const SafetensorsFile& file) {
+std::string content_checksum(const TensorFile& file) {
   std::vector<TensorToWrite> tensors;
   for (const auto& [name, view] : file.tensors()) {
     tensors.push_back(to_write(name, view));

@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kMaxFileBytes = 5'000'000'000;  // Transformers' 
 // the order given does not matter. The second form is what a file holds, to be compared with its
 // metadata (formats/verify_content.h).
 [[nodiscard]] std::string content_checksum(std::vector<TensorToWrite> tensors);
-[[nodiscard]] std::string content_checksum(const SafetensorsFile& file);
+[[nodiscard]] std::string content_checksum(const TensorFile& file);
 
 // One file with the metadata {"format": "pt", kChecksumKey: content_checksum}: an adapter's, for
 // example.

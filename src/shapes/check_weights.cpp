@@ -166,7 +166,7 @@ void check_weights(const ModelShape& model, const formats::ModelWeights& weights
 
 void check_adapter(const ModelShape& model,
                    const formats::AdapterConfig& config,
-                   const formats::SafetensorsFile& file) {
+                   const formats::TensorFile& file) {
   Contents contents{
       .names = {},
       .contains = [&](const std::string& name) { return file.contains(name); },

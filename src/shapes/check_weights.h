@@ -19,6 +19,6 @@ void check_weights(const ModelShape& model, const formats::ModelWeights& weights
 // the adapter.
 void check_adapter(const ModelShape& model,
                    const formats::AdapterConfig& config,
-                   const formats::SafetensorsFile& file);
+                   const formats::TensorFile& file);
 
 }  // namespace zeroth::shapes
