@@ -234,6 +234,12 @@ std::string folder_name(std::int64_t update) {
   return fmt::format("{}{}", kCheckpointPrefix, update);
 }
 
+bool lies_in(const fs::path& checkpoint, const fs::path& output) {
+  std::error_code error;
+  const fs::path real = fs::canonical(checkpoint, error);
+  return !error && fs::equivalent(real.parent_path(), output, error) && !error;
+}
+
 fs::path partial_folder(const fs::path& output, std::int64_t update) {
   return output / (folder_name(update) + std::string(kPartialEnding));
 }
@@ -349,9 +355,12 @@ fs::path publish(const fs::path& output, std::int64_t update) {
   return final;
 }
 
-void rotate(const fs::path& output, std::int64_t limit, const std::vector<fs::path>& kept) {
+std::vector<std::string> rotate(const fs::path& output,
+                                std::int64_t limit,
+                                const std::vector<fs::path>& kept) {
+  std::vector<std::string> newer;
   if (limit == 0) {
-    return;
+    return newer;
   }
   std::vector<Found> found = names_in(output);  // after every save: nothing is read
   const std::string latest = latest_name(output);
@@ -370,8 +379,12 @@ void rotate(const fs::path& output, std::int64_t limit, const std::vector<fs::pa
     if (too_many > 0 && !stays) {
       remove_checkpoint(checkpoint.folder);
       --too_many;
+      if (checkpoint.update > newest) {
+        newer.push_back(name.string());
+      }
     }
   }
+  return newer;
 }
 
 void remove_leftovers(const fs::path& output) {

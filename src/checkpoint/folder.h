@@ -22,6 +22,10 @@ inline constexpr auto kLatestFile = "latest";
 [[nodiscard]] std::filesystem::path partial_folder(const std::filesystem::path& output,
                                                    std::int64_t update);
 
+// Whether it is one of that output folder's, however the two are spelt and linked.
+[[nodiscard]] bool lies_in(const std::filesystem::path& checkpoint,
+                           const std::filesystem::path& output);
+
 struct Found {
   std::filesystem::path folder;
   std::int64_t update = 0;
@@ -56,10 +60,11 @@ std::filesystem::path begin_writing(const std::filesystem::path& output, std::in
 // name, and then the latest.
 std::filesystem::path publish(const std::filesystem::path& output, std::int64_t update);
 
-// The oldest beyond `limit` go, but never those in `kept` nor the latest. 0: all stay.
-void rotate(const std::filesystem::path& output,
-            std::int64_t limit,
-            const std::vector<std::filesystem::path>& kept);
+// The oldest beyond `limit` go, but never those in `kept` nor the latest. 0: all stay. Gives the
+// names of those that went although they are newer than the latest.
+std::vector<std::string> rotate(const std::filesystem::path& output,
+                                std::int64_t limit,
+                                const std::vector<std::filesystem::path>& kept);
 
 // What earlier processes left half-written or half-removed.
 void remove_leftovers(const std::filesystem::path& output);

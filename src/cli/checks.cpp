@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/output_folder.h"
+#include "checkpoint/folder.h"
 #include "formats/model_config.h"
 #include "formats/safetensors.h"
 #include <fmt/format.h>
@@ -147,8 +148,7 @@ void check_output_folder(const config::RunConfig& config,
                       folder));
     }
   }
-  const fs::path checkpoint = config.resume.folder;
-  if (!checkpoint.empty() && is_same(checkpoint.parent_path(), folder)) {
+  if (!config.resume.folder.empty() && checkpoint::lies_in(config.resume.folder, folder)) {
     return;
   }
   if (config.resume.from == "auto" && holds_records_alone(folder)) {

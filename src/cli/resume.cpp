@@ -10,7 +10,6 @@
 #include "checkpoint/manifest.h"
 #include "cli/checks.h"
 #include "config/saving_rules.h"
-#include "plan/input.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -25,6 +24,15 @@ std::vector<std::string> texts_of(const std::vector<ResumeDifference>& differenc
     texts.push_back(config::text_of(difference));
   }
   return texts;
+}
+
+// Null where it is not in force.
+Json setting(const config::RunConfig& config, const std::string& key) {
+  const auto found = std::find_if(
+      config.settings.begin(), config.settings.end(), [&](const config::SettingInForce& setting) {
+        return setting.key == key;
+      });
+  return found == config.settings.end() ? Json() : found->value;
 }
 
 // What would make another run of it.
@@ -51,27 +59,31 @@ void refuse_other_run(const std::string& folder, const std::vector<ResumeDiffere
 void refuse_other_moments(const std::string& folder,
                           const checkpoint::Manifest& manifest,
                           const config::RunConfig& config) {
-  const std::int64_t present = plan::num_moments(config.optimizer);
-  if (!manifest.only_weights() && manifest.num_moments != present) {
-    throw Error(ErrorKind::kCheckpoint,
-                fmt::format("{} has {} moments of each parameter, and this run's optimizer has {}\n"
-                            "  Give the optimizer of that run (--optim{}), or start a new run from "
-                            "its weights.",
-                            folder,
-                            manifest.num_moments,
-                            present,
-                            manifest.settings.contains("optim")
-                                ? " " + manifest.settings["optim"].get<std::string>()
-                                : ""));
+  if (manifest.only_weights() || !manifest.settings.contains("optim")) {
+    return;  // the engine looks once more
+  }
+  const auto saved = manifest.settings["optim"].get<std::string>();
+  const std::string present = setting(config, "optim").get<std::string>();
+  const std::string kept = config::state_of_optimizer(saved, manifest.num_moments > 0);
+  const std::string needed = config::state_of_optimizer(present, config.optimizer.momentum != 0);
+  if (kept != needed) {
+    throw Error(
+        ErrorKind::kCheckpoint,
+        fmt::format("{} holds {} ({}), and this run's optimizer keeps {} ({})\n"
+                    "  Give the optimizer of that run (--optim {}), or start a new run from "
+                    "its weights.",
+                    folder,
+                    kept,
+                    saved,
+                    needed,
+                    present,
+                    saved));
   }
 }
 
 void refuse_if_strict(const config::RunConfig& config,
                       const std::vector<ResumeDifference>& differences) {
-  const bool strict = std::any_of(
-      config.settings.begin(), config.settings.end(), [](const config::SettingInForce& setting) {
-        return setting.key == "strict" && setting.value == true;
-      });
+  const bool strict = setting(config, "strict") == true;
   if (strict && !differences.empty()) {
     throw Error(
         ErrorKind::kConfig,
@@ -80,6 +92,14 @@ void refuse_if_strict(const config::RunConfig& config,
                     config.resume.folder,
                     join(texts_of(differences), "\n  ")));
   }
+}
+
+// "checkpoint-4" and "checkpoint-4/" lie in ".".
+fs::path with_parent(fs::path folder) {
+  if (!folder.has_filename()) {
+    folder = folder.parent_path();
+  }
+  return folder.has_parent_path() ? folder : "." / folder;
 }
 
 }  // namespace
@@ -96,7 +116,7 @@ void choose_checkpoint(config::RunConfig& config) {
   if (choice.folder.empty()) {
     return;
   }
-  config.resume.folder = choice.folder.string();
+  config.resume.folder = with_parent(choice.folder).string();
   const checkpoint::Manifest manifest = checkpoint::read_manifest(choice.folder);
   refuse_other_moments(config.resume.folder, manifest, config);
   const auto differences = config::differences_on_resume(manifest.settings, config);

@@ -82,7 +82,7 @@ void check_best(const Values& values, Problems& problems) {
 
 void check_resume(const Values& values, Problems& problems) {
   const Json& from = values["resume_from_checkpoint"];
-  if (!from.is_null() && !from.is_string() && !from.is_boolean()) {
+  if (from == "" || (!from.is_null() && !from.is_string() && !from.is_boolean())) {
     problems.add({.kind = ProblemKind::kType,
                   .key = "resume_from_checkpoint",
                   .message = fmt::format("{}: takes a folder, latest, auto, true or false",
@@ -141,6 +141,17 @@ void check_saving(const Values& values, Problems& problems) {
   check_steps(values, problems);
   check_best(values, problems);
   check_resume(values, problems);
+}
+
+std::string state_of_optimizer(const std::string& optim, bool has_momentum) {
+  if (optim == "sgd") {
+    return has_momentum ? "a sum of gradients" : "nothing";
+  }
+  if (optim == "lion") {
+    return "a mean of gradients";
+  }
+  return optim == "adagrad" ? "a sum of squared gradients"
+                            : "means of gradients and of their squares";
 }
 
 Json settings_to_keep(const RunConfig& config) {

@@ -13,6 +13,10 @@ namespace zeroth::config {
 
 void check_saving(const Values& values, Problems& problems);
 
+// What the optimizer that is called `optim` keeps for each weight, in words. Where they are the
+// same, one can go on with what another kept.
+[[nodiscard]] std::string state_of_optimizer(const std::string& optim, bool has_momentum);
+
 // What a checkpoint keeps of the settings: {key: value} of all that are in force and say something
 // of the run itself.
 [[nodiscard]] Json settings_to_keep(const RunConfig& config);

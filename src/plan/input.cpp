@@ -55,7 +55,17 @@ void fill_types(const RunConfig& config, PlanInput& input) {
 void fill_optimizer(const RunConfig& config, PlanInput& input) {
   const Json name = asked(config, "optim");
   input.optimizer = name.is_string() ? name.get<std::string>() : input.optimizer;
-  input.num_moments = num_moments(config.optimizer);
+  switch (config.optimizer.kind) {
+    case config::OptimizerKind::kSgd:
+      input.num_moments = config.optimizer.momentum != 0 ? 1 : 0;
+      return;
+    case config::OptimizerKind::kLion:
+    case config::OptimizerKind::kAdagrad:
+      input.num_moments = 1;
+      return;
+    default:
+      input.num_moments = 2;
+  }
 }
 
 Place place_of(const Json& device) {
@@ -129,18 +139,6 @@ void refuse_divided_models(const RunConfig& config) {
 }
 
 }  // namespace
-
-std::int64_t num_moments(const config::OptimizerSettings& optimizer) {
-  switch (optimizer.kind) {
-    case config::OptimizerKind::kSgd:
-      return optimizer.momentum != 0 ? 1 : 0;
-    case config::OptimizerKind::kLion:
-    case config::OptimizerKind::kAdagrad:
-      return 1;
-    default:
-      return 2;
-  }
-}
 
 PlanInput input_of(const RunConfig& config, const formats::ModelConfig& model) {
   refuse_divided_models(config);

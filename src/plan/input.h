@@ -77,9 +77,6 @@ struct PlanInput {
   }
 };
 
-// Fp32 numbers that an optimizer keeps for each weight.
-[[nodiscard]] std::int64_t num_moments(const config::OptimizerSettings& optimizer);
-
 // What `config` says of a run on a model of this shape. Values that are known but not built yet
 // count as well: a plan may be made for them. An adapter that is named is read for its rank and
 // targets. kNotSupported where ranks would divide the model among themselves.

@@ -79,8 +79,8 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
-Tokenizer Tokenizer::load(const std::filesystem::path& folder) {
-  return Tokenizer(State::load(folder));
+Tokenizer Tokenizer::load(const std::filesystem::path& folder, const NewTokens& tokens) {
+  return Tokenizer(State::load(folder, tokens));
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
@@ -124,6 +124,10 @@ std::int64_t Tokenizer::vocab_size() const {
 
 TokenId Tokenizer::max_id() const {
   return std::max(state_->bpe.vocabulary().max_id(), state_->added.max_id());
+}
+
+std::int64_t Tokenizer::num_new() const {
+  return static_cast<std::int64_t>(state_->new_tokens.size());
 }
 
 std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {

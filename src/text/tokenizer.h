@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/new_tokens.h"
+
 namespace zeroth::text {
 
 using TokenId = std::int32_t;
@@ -22,8 +24,9 @@ class Tokenizer {
 
   // `folder` holds tokenizer.json and usually tokenizer_config.json / special_tokens_map.json.
   // Errors: kModel (missing files), kFormat (broken), kNotSupported (a component that is not built,
-  // by name and value).
-  [[nodiscard]] static Tokenizer load(const std::filesystem::path& folder);
+  // by name and value). `tokens` are added to those of the files.
+  [[nodiscard]] static Tokenizer load(const std::filesystem::path& folder,
+                                      const NewTokens& tokens = {});
 
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
@@ -40,6 +43,7 @@ class Tokenizer {
 
   [[nodiscard]] std::int64_t vocab_size() const;  // entries, added tokens included
   [[nodiscard]] TokenId max_id() const;
+  [[nodiscard]] std::int64_t num_new() const;  // of load()'s tokens, those that the files lack
   [[nodiscard]] std::optional<TokenId> id_of(std::string_view token) const;
   [[nodiscard]] std::string token_of(TokenId id) const;  // as spelt in the file; empty for a gap
   [[nodiscard]] std::optional<TokenId> bos_id()

@@ -84,6 +84,35 @@ void index_added_token(State& state, const AddedToken& token, const std::string&
   (token.normalized ? state.normalized_tokens : state.raw_tokens).add(token, std::move(spelling));
 }
 
+// Hugging Face's tokenizers count on from the largest added id, or from the model's entries.
+TokenId next_id(const State& state) {
+  auto id = static_cast<TokenId>(state.bpe.vocabulary().size());
+  while (state.contains(id)) {
+    ++id;
+  }
+  return id;
+}
+
+void add_new_tokens(State& state, const NewTokens& tokens, const std::string& source) {
+  const auto add = [&](const std::vector<std::string>& contents, bool special) {
+    for (const std::string& content : contents) {
+      if (content.empty()) {
+        throw Error(ErrorKind::kConfig, "a token to add is empty\n  Leave it out of the list.");
+      }
+      if (state.find(content) == kNoToken) {
+        const AddedToken token{.id = next_id(state),
+                               .content = content,
+                               .normalized = !special,
+                               .special = special};
+        index_added_token(state, token, source);
+        state.new_tokens.push_back(token);
+      }
+    }
+  };
+  add(tokens.plain, false);
+  add(tokens.special, true);
+}
+
 // The id of a token that the configuration names; such a token is a special added token, wherever
 // it stands.
 std::optional<TokenId> named_id(State& state,
@@ -167,7 +196,7 @@ bool State::contains(TokenId id) const noexcept {
   return bpe.vocabulary().contains(id) || added.contains(id);
 }
 
-std::unique_ptr<State> State::load(const std::filesystem::path& folder) {
+std::unique_ptr<State> State::load(const std::filesystem::path& folder, const NewTokens& tokens) {
   require_tokenizer_json(folder);
   const std::string source = (folder / "tokenizer.json").string();
   const std::string text = read_file(folder / "tokenizer.json", ErrorKind::kModel);
@@ -181,6 +210,7 @@ std::unique_ptr<State> State::load(const std::filesystem::path& folder) {
   for (const AddedToken& token : file.added_tokens) {
     index_added_token(*state, token, source);
   }
+  add_new_tokens(*state, tokens, source);
   state->bos = named_id(*state, config.bos, file.added_tokens, source);
   state->eos = named_id(*state, config.eos, file.added_tokens, source);
   state->pad = named_id(*state, config.pad, file.added_tokens, source);

@@ -32,12 +32,14 @@ struct Tokenizer::State {
   Surroundings around;
   std::optional<TokenId> bos, eos, pad;
   bool has_chat_template = false;
+  std::vector<AddedToken> new_tokens;  // those that no file has
 
   [[nodiscard]] TokenId find(std::string_view token) const noexcept;
   [[nodiscard]] std::string_view token(TokenId id) const noexcept;
   [[nodiscard]] bool contains(TokenId id) const noexcept;
 
-  [[nodiscard]] static std::unique_ptr<State> load(const std::filesystem::path& folder);
+  [[nodiscard]] static std::unique_ptr<State> load(const std::filesystem::path& folder,
+                                                   const NewTokens& tokens);
 };
 
 }  // namespace zeroth::text

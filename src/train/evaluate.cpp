@@ -7,10 +7,11 @@
 
 namespace zeroth::train {
 
-engine::Loss evaluate(engine::Engine& engine,
-                      const data::Dataset& dataset,
-                      std::int64_t batch_rows,
-                      text::TokenId pad_id) {
+std::optional<engine::Loss> evaluate(engine::Engine& engine,
+                                     const data::Dataset& dataset,
+                                     std::int64_t batch_rows,
+                                     text::TokenId pad_id,
+                                     const std::function<bool()>& broken_off) {
   engine::Loss total;
   const auto num_rows = static_cast<std::int64_t>(dataset.examples.size());
   const std::int64_t rows_a_round = batch_rows * engine.comm().size();
@@ -22,8 +23,18 @@ engine::Loss evaluate(engine::Engine& engine,
     const engine::Loss loss = engine.evaluate(token_batch(dataset, rows, pad_id));
     total.sum += loss.sum;
     total.weight += loss.weight;
+    if (first + rows_a_round < num_rows && broken_off()) {
+      return std::nullopt;
+    }
   }
   return engine.sum_over_ranks(total);
+}
+
+engine::Loss evaluate(engine::Engine& engine,
+                      const data::Dataset& dataset,
+                      std::int64_t batch_rows,
+                      text::TokenId pad_id) {
+  return *evaluate(engine, dataset, batch_rows, pad_id, [] { return false; });
 }
 
 }  // namespace zeroth::train

@@ -69,7 +69,10 @@ Progress read(const Json& json) {
                         .written = json.at("offload_write_bytes")},
           .evaluated_at = json.at("evaluated_at"),
           .eval_loss = eval_loss.is_null() ? std::nullopt : std::optional(eval_loss.get<double>()),
+          .evaluation_due = json.at("evaluation_due"),
+          .evaluated_rows = json.at("evaluated_rows"),
           .best = best_from(json.at("best")),
+          .best_saved = best_from(json.at("best_saved")),
           .metrics_bytes = json.at("metrics_bytes"),
           .log_history = Json::array()};
 }
@@ -102,7 +105,10 @@ Json to_json(const Progress& progress) {
           {"offload_write_bytes", progress.offloaded.written},
           {"evaluated_at", progress.evaluated_at},
           {"eval_loss", progress.eval_loss ? finite_or_null(*progress.eval_loss) : Json()},
+          {"evaluation_due", progress.evaluation_due},
+          {"evaluated_rows", progress.evaluated_rows},
           {"best", to_json(progress.best)},
+          {"best_saved", to_json(progress.best_saved)},
           {"metrics_bytes", progress.metrics_bytes}};
 }
 

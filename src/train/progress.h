@@ -12,7 +12,7 @@
 
 namespace zeroth::train {
 
-// The evaluation with the lowest loss, and where its weights are.
+// An evaluation with the lowest loss, and where its weights are.
 struct BestEvaluation {
   double loss = 0;
   std::int64_t update = 0;
@@ -39,9 +39,12 @@ struct Progress {
   offload::Traffic offloaded;
   std::int64_t evaluated_at = -1;  // updates made at the last evaluation
   std::optional<double> eval_loss;
-  std::optional<BestEvaluation> best;
-  std::int64_t metrics_bytes = 0;    // of metrics.jsonl
-  Json log_history = Json::array();  // of trainer_state.json
+  bool evaluation_due = false;               // after this update; the run was stopped before it
+  std::uint64_t evaluated_rows = 0;          // fingerprint of the rows that the losses are of
+  std::optional<BestEvaluation> best;        // of all evaluations
+  std::optional<BestEvaluation> best_saved;  // of those whose weights are in a checkpoint
+  std::int64_t metrics_bytes = 0;            // of metrics.jsonl
+  Json log_history = Json::array();          // of trainer_state.json
 };
 
 // For records: what is not finite is null.

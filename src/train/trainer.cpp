@@ -58,7 +58,8 @@ void Trainer::record(const Json& record) {
 }
 
 TrainSummary Trainer::run() {
-  const bool to_the_end = train_until_stopped();
+  continue_evaluation();
+  const bool to_the_end = train_until_stopped() && evaluate_at_the_end();
   line_.finish();
   if (to_the_end) {
     finish();
@@ -78,23 +79,35 @@ bool Trainer::train_until_stopped() {
     warn_of_skips(window.report);
     skip_watch_.after(window.report);
     progress_.skipped_in_a_row = skip_watch_.in_a_row();
-    evaluate_if_due();
-    const Request asked = agreed_request();
-    if (asked.save || asked.stop != 0 || save_is_due(window.report)) {
+    progress_.evaluation_due = evaluation_is_due();
+    take_requests();
+    evaluate_unless_stopped();
+    if (asked_.save || asked_.stop != 0 || save_is_due(window.report)) {
       save();
     }
-    if (asked.stop != 0 && attempt + 1 < inputs_.plan.total_updates) {
-      summary_.stopped_by = asked.stop;
+    if (asked_.stop != 0 && attempt + 1 < inputs_.plan.total_updates) {
+      summary_.stopped_by = asked_.stop;
       return false;
     }
   }
   return true;
 }
 
-void Trainer::finish() {
-  if (inputs_.validation != nullptr && progress_.evaluated_at != updates()) {
-    evaluate_now();
+// False if people asked to stop before it was done: then it is made when the run goes on.
+bool Trainer::evaluate_at_the_end() {
+  if (inputs_.validation == nullptr || progress_.evaluated_at == updates()) {
+    return true;
   }
+  progress_.evaluation_due = true;
+  evaluate_unless_stopped();
+  if (progress_.evaluation_due && saved_windows_ != progress_.windows) {
+    save();
+  }
+  summary_.stopped_by = progress_.evaluation_due ? asked_.stop : 0;
+  return !progress_.evaluation_due;
+}
+
+void Trainer::finish() {
   if (updates() == 0) {
     throw Error(ErrorKind::kData,
                 fmt::format("no update was made: all {} attempts were skipped, and there is "
@@ -192,11 +205,14 @@ void Trainer::count(const Window& window, std::int64_t attempt) {
     progress_.total_loss.sum += report.loss.sum;
     progress_.total_loss.weight += report.loss.weight;
   }
+}
+
+double Trainer::epoch() const {
   const data::RowPosition& next = progress_.rows_at;
   const std::int64_t in_epoch =
       (next.row + inputs_.plan.global_rows - 1) / inputs_.plan.global_rows;
-  epoch_ = static_cast<double>(next.epoch * inputs_.plan.updates_per_epoch + in_epoch) /
-           static_cast<double>(inputs_.plan.updates_per_epoch);
+  return static_cast<double>(next.epoch * inputs_.plan.updates_per_epoch + in_epoch) /
+         static_cast<double>(inputs_.plan.updates_per_epoch);
 }
 
 void Trainer::observe(const Window& window, std::int64_t attempt) {
@@ -205,7 +221,7 @@ void Trainer::observe(const Window& window, std::int64_t attempt) {
   record({{"kind", "update"},
           {"step", report.step},
           {"updated", report.updated},
-          {"epoch", epoch_},
+          {"epoch", epoch()},
           {"loss", finite_or_null(report.loss.mean())},
           {"grad_norm", finite_or_null(report.grad_norm)},
           {"clip_factor", report.clip_factor},
@@ -245,7 +261,7 @@ void Trainer::add_to_history(const engine::StepReport& report) {
   progress_.unlogged_loss.sum += report.loss.sum;
   progress_.unlogged_loss.weight += report.loss.weight;
   if (report.step % config_.output.logging_steps == 0) {
-    progress_.log_history.push_back({{"epoch", epoch_},
+    progress_.log_history.push_back({{"epoch", epoch()},
                                      {"grad_norm", finite_or_null(report.grad_norm)},
                                      {"learning_rate", report.learning_rate},
                                      {"loss", finite_or_null(progress_.unlogged_loss.mean())},

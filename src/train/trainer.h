@@ -75,6 +75,8 @@ class Trainer {
   };
 
   [[nodiscard]] bool train_until_stopped();
+  void continue_evaluation();
+  [[nodiscard]] bool evaluate_at_the_end();
   void finish();
   [[nodiscard]] Window train_window(std::int64_t attempt);
   [[nodiscard]] offload::Traffic take_traffic();
@@ -84,15 +86,20 @@ class Trainer {
   void add_to_history(const engine::StepReport& report);
   void warn_of_skips(const engine::StepReport& report);
   [[nodiscard]] std::string why_skipped(const engine::StepReport& report) const;
-  void evaluate_if_due();
-  void evaluate_now();
-  [[nodiscard]] Request agreed_request();
+  [[nodiscard]] bool evaluation_is_due() const;
+  void evaluate_unless_stopped();
+  void take_evaluation(const engine::Loss& loss, double seconds);
+  void forget_best_of_other_rows();
+  void forget_best_elsewhere();
+  void take_requests();
   [[nodiscard]] bool save_is_due(const engine::StepReport& report) const;
+  void note_saved_best();
   void save();
   void load_best();
   void record(const Json& record);
   void record_micro_step(std::int64_t index, const engine::Loss& loss, std::int64_t window_rows);
   [[nodiscard]] bool ends_epoch() const;
+  [[nodiscard]] double epoch() const;  // how many have been gone through
 
   [[nodiscard]] std::int64_t updates() const noexcept { return progress_.engine.updates; }
 
@@ -106,11 +113,11 @@ class Trainer {
   std::optional<observe::Records> records_;  // on rank 0
   observe::ProgressLine line_;
   TrainSummary summary_;
-  double epoch_ = 0;
   SkipWatch skip_watch_;
   offload::Traffic counted_traffic_;  // of this rank, of the windows that have been told
   std::int64_t saved_windows_ = -1;   // at the last checkpoint
   bool found_best_ = false;           // by the last evaluation, and not saved yet
+  Request asked_;                     // by any rank, since the last checkpoint
 };
 
 }  // namespace zeroth::train

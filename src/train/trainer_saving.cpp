@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "checkpoint/folder.h"
+#include "comm/gather_texts.h"
 #include "train/checkpoint_load.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
@@ -22,7 +24,13 @@ double seconds_since(Clock::time_point start) {
 // An old checkpoint that does not go is no reason to end a run.
 void remove_old_checkpoints(const config::RunConfig& config, const std::string& best) {
   try {
-    checkpoint::rotate(config.output.output_dir, config.saving.total_limit, {best});
+    const std::vector<std::string> newer =
+        checkpoint::rotate(config.output.output_dir, config.saving.total_limit, {best});
+    if (!newer.empty()) {
+      log::info(fmt::format("{} from before the run went back: removed (save_total_limit {})",
+                            join(newer, ", "),
+                            config.saving.total_limit));
+    }
   } catch (const Error& error) {
     log::warn(error.what());
   }
@@ -34,27 +42,41 @@ bool Trainer::ends_epoch() const {
   return progress_.rows_at.row == 0;
 }
 
-void Trainer::evaluate_if_due() {
+bool Trainer::evaluation_is_due() const {
   if (inputs_.validation == nullptr) {
-    return;
+    return false;
   }
   const std::int64_t every =
       config_.output.eval_steps > 0 ? config_.output.eval_steps : config_.output.logging_steps;
   const config::Cadence cadence = config_.output.eval_cadence;
   const bool by_steps = cadence == config::Cadence::kSteps && progress_.windows % every == 0;
-  const bool by_epoch = cadence == config::Cadence::kEpoch && ends_epoch();
-  if (by_steps || by_epoch) {
-    evaluate_now();
+  return by_steps || (cadence == config::Cadence::kEpoch && ends_epoch());
+}
+
+// A request to stop does not wait for an evaluation, which may take longer than people have: it is
+// then made first when the run goes on.
+void Trainer::evaluate_unless_stopped() {
+  if (!progress_.evaluation_due || asked_.stop != 0) {
+    return;
+  }
+  const Clock::time_point start = Clock::now();
+  engine_.comm().note(fmt::format("evaluation after update {}", updates()));
+  const std::optional<engine::Loss> loss =
+      evaluate(engine_, *inputs_.validation, config_.batch.eval_rows, inputs_.pad_id, [this] {
+        take_requests();
+        return asked_.stop != 0;
+      });
+  if (loss) {
+    take_evaluation(*loss, seconds_since(start));
+    take_requests();
   }
 }
 
-void Trainer::evaluate_now() {
-  const Clock::time_point start = Clock::now();
-  engine_.comm().note(fmt::format("evaluation after update {}", updates()));
+void Trainer::take_evaluation(const engine::Loss& loss, double seconds) {
   const data::Dataset& rows = *inputs_.validation;
-  const engine::Loss loss = evaluate(engine_, rows, config_.batch.eval_rows, inputs_.pad_id);
-  const double seconds = seconds_since(start);
+  progress_.evaluation_due = false;
   progress_.evaluated_at = updates();
+  progress_.evaluated_rows = rows.fingerprint;
   progress_.eval_loss = loss.mean();
   if (std::isfinite(loss.mean()) && (!progress_.best || loss.mean() < progress_.best->loss)) {
     progress_.best = {.loss = loss.mean(), .update = updates(), .checkpoint = {}};
@@ -62,13 +84,13 @@ void Trainer::evaluate_now() {
   }
   record({{"kind", "evaluation"},
           {"step", updates()},
-          {"epoch", epoch_},
+          {"epoch", epoch()},
           {"loss", finite_or_null(loss.mean())},
           {"perplexity", finite_or_null(std::exp(loss.mean()))},
           {"rows", rows.examples.size()},
           {"target_tokens", loss.weight},
           {"seconds", seconds}});
-  progress_.log_history.push_back({{"epoch", epoch_},
+  progress_.log_history.push_back({{"epoch", epoch()},
                                    {"eval_loss", finite_or_null(loss.mean())},
                                    {"eval_runtime", seconds},
                                    {"step", updates()}});
@@ -82,17 +104,66 @@ void Trainer::evaluate_now() {
       observe::grouped(loss.weight)));
 }
 
+// What a resumed run was stopped before. Where it goes on in the folder of its checkpoint, a best
+// one stands already.
+void Trainer::continue_evaluation() {
+  forget_best_of_other_rows();
+  forget_best_elsewhere();
+  progress_.evaluation_due = progress_.evaluation_due && inputs_.validation != nullptr;
+  evaluate_unless_stopped();
+  if (found_best_ && saved_windows_ == progress_.windows) {
+    note_saved_best();
+  } else if (found_best_ && config_.saving.cadence == config::SaveCadence::kBest) {
+    save();
+  }
+}
+
+// Losses of other rows say nothing of which weights are better.
+void Trainer::forget_best_of_other_rows() {
+  const bool other = inputs_.validation != nullptr && progress_.best &&
+                     progress_.evaluated_rows != inputs_.validation->fingerprint;
+  if (other) {
+    log::warn(
+        fmt::format("the validation rows are others than the checkpoint's: its best "
+                    "evaluation (update {}, loss {:.4f}) counts no more",
+                    progress_.best->update,
+                    progress_.best->loss));
+    progress_.best.reset();
+    progress_.best_saved.reset();
+  }
+}
+
+// Better now than at the end of the run.
+void Trainer::forget_best_elsewhere() {
+  const std::optional<BestEvaluation>& best = progress_.best_saved;
+  if (!best || !trained_.saves || !config_.saving.load_best_at_end) {
+    return;
+  }
+  const fs::path folder = fs::path(config_.output.output_dir) / best->checkpoint;
+  const std::string fault =
+      comm::gather_texts(engine_.comm(), "best checkpoint", checkpoint::fault_of(folder))[0];
+  if (!fault.empty()) {
+    log::warn(
+        fmt::format("{} of the best evaluation so far (update {}, loss {:.4f}) is of no use "
+                    "here: {}\n  The best of those that come will be loaded at the end.",
+                    folder.string(),
+                    best->update,
+                    best->loss,
+                    fault));
+    progress_.best.reset();
+    progress_.best_saved.reset();
+  }
+}
+
 // A signal reaches the ranks at different times; what one was asked, all do.
-Request Trainer::agreed_request() {
+void Trainer::take_requests() {
   const Request mine = requests_();
   const std::vector<double> all = engine_.comm().gather_values(
       "requests", std::vector<double>{mine.save ? 1.0 : 0.0, static_cast<double>(mine.stop)});
-  Request agreed;
   for (std::size_t at = 0; at < all.size(); at += 2) {
-    agreed.save = agreed.save || all[at] != 0;
-    agreed.stop = agreed.stop != 0 ? agreed.stop : static_cast<int>(all[at + 1]);
+    asked_.save = asked_.save || all[at] != 0;
+    asked_.stop = asked_.stop != 0 ? asked_.stop : static_cast<int>(all[at + 1]);
   }
-  return agreed;
 }
 
 bool Trainer::save_is_due(const engine::StepReport& report) const {
@@ -117,7 +188,26 @@ bool Trainer::save_is_due(const engine::StepReport& report) const {
   return false;
 }
 
+// The checkpoint of these weights stands, or is about to.
+void Trainer::note_saved_best() {
+  if (progress_.evaluated_at != updates() || !progress_.eval_loss ||
+      !std::isfinite(*progress_.eval_loss)) {
+    return;
+  }
+  std::optional<BestEvaluation>& saved = progress_.best_saved;
+  if (!saved || *progress_.eval_loss < saved->loss) {
+    saved = {.loss = *progress_.eval_loss,
+             .update = updates(),
+             .checkpoint = checkpoint::folder_name(updates())};
+  }
+  if (progress_.best && progress_.best->update == updates()) {
+    progress_.best->checkpoint = saved->checkpoint;
+  }
+  found_best_ = false;
+}
+
 void Trainer::save() {
+  asked_.save = false;
   if (!trained_.saves) {
     line_.finish();
     log::warn("nothing is saved: not every rank sees output_dir");
@@ -125,31 +215,38 @@ void Trainer::save() {
   }
   const Clock::time_point start = Clock::now();
   engine_.comm().note(fmt::format("checkpoint of update {}", updates()));
-  std::optional<BestEvaluation>& best = progress_.best;
-  if (best && best->update == updates()) {
-    best->checkpoint = checkpoint::folder_name(updates());
-  }
+  note_saved_best();
   summary_.checkpoint = save_checkpoint(trained_, progress_, inputs_.fingerprints);
   ++summary_.num_checkpoints;
   saved_windows_ = progress_.windows;
-  found_best_ = false;
   line_.finish();
   log::info(
       fmt::format("{} saved in {:.2f} s", summary_.checkpoint.string(), seconds_since(start)));
+  const std::optional<BestEvaluation>& best = progress_.best_saved;
   const bool keeps_best = best && (config_.saving.load_best_at_end ||
                                    config_.saving.cadence == config::SaveCadence::kBest);
   if (engine_.comm().rank() == 0) {
     remove_old_checkpoints(config_, keeps_best ? best->checkpoint : "");
   }
+  take_requests();  // one that came meanwhile needs no further update
 }
 
-// Weights of the best evaluation (case K20), where those are not the last ones.
+// Weights of the best evaluation that was saved (case K20), where those are not the last ones.
 void Trainer::load_best() {
-  const std::optional<BestEvaluation>& best = progress_.best;
-  if (!best || best->checkpoint.empty()) {
-    throw Error(ErrorKind::kCheckpoint,
-                "load_best_model_at_end finds no checkpoint of a best evaluation\n  No evaluation "
-                "gave a finite loss, or none was saved.");
+  const std::optional<BestEvaluation>& best = progress_.best_saved;
+  if (!best) {
+    log::warn(
+        "load_best_model_at_end finds no checkpoint of an evaluation with a finite loss: the "
+        "result has the last weights");
+    return;
+  }
+  if (progress_.best && progress_.best->loss < best->loss) {
+    log::warn(
+        fmt::format("the best evaluation, after update {} (loss {:.4f}), was not saved: the "
+                    "best of the saved ones is loaded\n  --save_strategy best saves every "
+                    "best one; save_steps equal to eval_steps saves all.",
+                    progress_.best->update,
+                    progress_.best->loss));
   }
   summary_.best_loaded = best;
   if (best->update == updates()) {

@@ -15,7 +15,7 @@ double epoch_of(const Progress& progress) {
 }  // namespace
 
 Json trainer_state(const config::RunConfig& config, const Progress& progress) {
-  const auto& best = progress.best;
+  const auto& best = progress.best_saved ? progress.best_saved : progress.best;
   const std::filesystem::path output = config.output.output_dir;
   const bool saved_best = best && !best->checkpoint.empty();
   return {

@@ -191,7 +191,7 @@ std::string finish_table(const config::RunConfig& config,
                         summary.checkpoint.string(),
                         summary.num_checkpoints == 1
                             ? ""
-                            : fmt::format(", the last of {}", summary.num_checkpoints));
+                            : fmt::format("; {} were written", summary.num_checkpoints));
   }
   return text + "\nnext: " + next_command(config);
 }

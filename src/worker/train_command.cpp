@@ -142,8 +142,7 @@ bool can_save(const config::RunConfig& config, comm::Communicator& comm) {
 // stand.
 void take_over_folder(const train::Trained& trained, const Resumed& resumed) {
   const fs::path output = trained.config.output.output_dir;
-  std::error_code error;
-  const bool goes_on = resumed && fs::equivalent(resumed->folder.parent_path(), output, error);
+  const bool goes_on = resumed && checkpoint::lies_in(resumed->folder, output);
   require_room(trained, goes_on ? std::vector<fs::path>{} : results_in(output));
   checkpoint::remove_leftovers(output);
   if (!goes_on) {

@@ -263,11 +263,37 @@ TEST_F(Resume, AFolderOfAnotherModelOrOtherRowsIsRefused) {
           4,
           {"trains other parameters than this run", "lora_A.weight [8, 32]", "[4, 32]", " more"});
   for (const Words& allowed : {Words{}, Words{"--allow", "optim"}}) {
-    refused(long_run("out", joined(older, joined({"--optim", "sgd"}, allowed))),
+    refused(long_run("out", joined(older, joined({"--optim", "lion"}, allowed))),
             4,
-            {"has 2 moments of each parameter, and this run's optimizer has 0",
+            {"holds means of gradients and of their squares (adamw_torch)",
+             "this run's optimizer keeps a mean of gradients (lion)",
              "(--optim adamw_torch)"});
   }
+  (void)good(long_run("out", joined(older, {"--optim", "lamb", "--allow", "optim"})));
+}
+
+// However its path is spelt, a checkpoint of output_dir goes on there and loses nothing.
+TEST_F(Resume, ACheckpointIsKnownWhateverItsPathSays) {
+  (void)good(long_run("out"));
+  fs::create_directory_symlink("out/checkpoint-8", path("link"));
+  for (const std::string from :
+       {"checkpoint-8", "checkpoint-8/", "../link", "../out/checkpoint-8"}) {
+    testing::Invocation inside = invocation(long_run(".",
+                                                     {"--model_name_or_path",
+                                                      "../model",
+                                                      "--dataset",
+                                                      "../rows.json",
+                                                      "--resume_from_checkpoint",
+                                                      from,
+                                                      "--overwrite_output_dir"}));
+    inside.working_folder = path("out");
+    const testing::Outcome outcome = testing::run(inside);
+    EXPECT_EQ(outcome.exit_code, 0) << from << outcome.errors;
+    EXPECT_TRUE(has("out/checkpoint-4") && has("out/checkpoint-8")) << from;
+  }
+  refused(long_run("out", {"--resume_from_checkpoint", ""}),
+          2,
+          {"resume_from_checkpoint", "takes a folder, latest, auto"});
 }
 
 TEST_F(Resume, ADamagedCheckpointIsRefusedByTheNameOfItsFile) {
