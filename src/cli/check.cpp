@@ -10,6 +10,7 @@
 #include "formats/model_config.h"
 #include "inputs/data_inputs.h"
 #include "plan/report.h"
+#include "shapes/families.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -56,7 +57,7 @@ std::optional<formats::ModelConfig> shape_of_model(const config::Resolution& res
       !std::filesystem::is_regular_file(file, error)) {
     return std::nullopt;
   }
-  return formats::read_model_config(file);
+  return shapes::read_model_config(file);
 }
 
 // One rank's memory, in one line and for programs; both empty where it is not known.

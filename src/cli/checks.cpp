@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "base/output_folder.h"
 #include "checkpoint/folder.h"
-#include "formats/model_config.h"
 #include "formats/safetensors.h"
+#include "shapes/families.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -89,7 +89,7 @@ bool has_chat_template(const fs::path& folder) {
 void check_model_folder(const config::ModelSettings& model) {
   const fs::path folder = model.model_name_or_path;
   require_folder("model_name_or_path", model.model_name_or_path);
-  (void)formats::read_model_config(folder / "config.json");
+  (void)shapes::read_model_config(folder / "config.json");
   (void)formats::ModelWeights(folder);  // its files are there and fit together
   require_file(folder / "tokenizer.json", "text cannot become tokens without it");
   if (!model.adapter_name_or_path.empty()) {

@@ -13,6 +13,7 @@
 #include "plan/byte_size.h"
 #include "plan/proposal.h"
 #include "plan/report.h"
+#include "shapes/families.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -195,7 +196,7 @@ int run_plan(Arguments arguments) {
   resolution.problems.throw_if_any();
   const RunConfig& config = resolution.config;
   check_target(config.plan);
-  const formats::ModelConfig model = formats::read_model_config(model_file(config.model));
+  const formats::ModelConfig model = shapes::read_model_config(model_file(config.model));
   const plan::PlanInput input = plan::input_of(config, model);
   Machine machine = machine_of(config, input);
   machine.budget.disk = measured_disk(config.offload);

@@ -15,12 +15,27 @@ JsonFields::JsonFields(const Json& object, std::string source, std::string prefi
 
 const Json& JsonFields::value(const char* name) const {
   static const Json kAbsent;
+  asked_.emplace(name);
   const auto found = object_->find(name);
   return found == object_->end() ? kAbsent : *found;
 }
 
 bool JsonFields::has(const char* name) const {
   return !value(name).is_null();
+}
+
+bool JsonFields::mentions(const char* name) const {
+  return object_->contains(name);
+}
+
+std::vector<std::string> JsonFields::unread() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object_->items()) {
+    if (!value.is_null() && value != false && !asked_.contains(name)) {
+      names.push_back(name);
+    }
+  }
+  return names;
 }
 
 bool JsonFields::require(const char* name) {
@@ -64,6 +79,19 @@ double JsonFields::number_or(const char* name, double absent) {
     return absent;
   }
   return found.get<double>();
+}
+
+double JsonFields::positive(const char* name) {
+  return require(name) ? positive_or(name, 1) : 1;
+}
+
+double JsonFields::positive_or(const char* name, double absent) {
+  const double found = number_or(name, absent);
+  if (found <= 0) {
+    fault(name, "must be greater than 0");
+    return absent;
+  }
+  return found;
 }
 
 bool JsonFields::flag_or(const char* name, bool absent) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,13 @@ class JsonFields {
   JsonFields(const Json& object, std::string source, std::string prefix = "");
 
   [[nodiscard]] bool has(const char* name) const;
+  [[nodiscard]] bool mentions(const char* name) const;      // also where it says null
   [[nodiscard]] const Json& value(const char* name) const;  // null where absent
+  // What nobody has asked for so far, but for null and false: a field left out or a feature that is
+  // off. In the file's order.
+  [[nodiscard]] std::vector<std::string> unread() const;
+
+  [[nodiscard]] const std::string& source() const noexcept { return source_; }
 
   struct Range {
     std::int64_t from;
@@ -30,6 +37,8 @@ class JsonFields {
   [[nodiscard]] std::int64_t integer_or(const char* name, Range range, std::int64_t absent);
   [[nodiscard]] double number(const char* name);
   [[nodiscard]] double number_or(const char* name, double absent);
+  [[nodiscard]] double positive(const char* name);
+  [[nodiscard]] double positive_or(const char* name, double absent);
   [[nodiscard]] bool flag_or(const char* name, bool absent);
   [[nodiscard]] std::string text(const char* name);
   [[nodiscard]] std::string text_or(const char* name, const std::string& absent);
@@ -52,6 +61,7 @@ class JsonFields {
   const Json* object_;
   std::string source_;
   std::string prefix_;
+  mutable std::set<std::string> asked_;
   std::vector<std::string> faults_;
   std::vector<std::string> unsupported_;
 };

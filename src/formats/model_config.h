@@ -8,24 +8,23 @@
 
 #include "base/json.h"
 #include "formats/dtype.h"
+#include "formats/rope_config.h"
 
 namespace zeroth::formats {
 
-enum class RopeType { kDefault, kLinear, kLlama3 };
+enum class Activation { kSilu, kGelu, kGeluTanh };
 
-struct RopeConfig {
-  RopeType type = RopeType::kDefault;
-  double theta = 10000.0;
-  double factor = 1.0;
-  double low_freq_factor = 1.0;
-  double high_freq_factor = 4.0;
-  double original_max_position_embeddings = 0;
+// Layers that share what their attention sees and how their positions turn.
+struct LayerKind {
+  std::int64_t window = 0;  // a position sees itself and window - 1 before it; 0: all before it
+  RopeConfig rope;
 };
 
-// What a decoder's config.json says, v4 and v5 spellings read alike (rope_scaling/rope_theta or
-// rope_parameters, torch_dtype or dtype). Field names are Transformers' own.
+// A decoder by its features, whichever family's config.json named them and whichever release of
+// Transformers wrote it. The families' readers fill it (shapes/families.h); sizes bear
+// Transformers' names.
 struct ModelConfig {
-  std::string model_type;  // "llama"; other families are refused by name until they are built
+  std::string model_type;  // "llama", "qwen3", ...: the family
   std::int64_t hidden_size = 0;
   std::int64_t intermediate_size = 0;
   std::int64_t num_hidden_layers = 0;
@@ -35,22 +34,38 @@ struct ModelConfig {
   std::int64_t vocab_size = 0;
   std::int64_t max_position_embeddings = 0;
   double rms_norm_eps = 1e-6;
-  bool tie_word_embeddings = false;
-  bool attention_bias = false;  // biases on q, k, v and o
-  bool mlp_bias = false;
   double initializer_range = 0.02;
-  RopeConfig rope;
+  bool tie_word_embeddings = false;
+  bool qkv_bias = false;     // on q, k and v
+  bool output_bias = false;  // on o
+  bool mlp_bias = false;
+
+  Activation activation = Activation::kSilu;  // of the MLP's gate
+  bool norm_plus_one = false;                 // norms multiply by 1 + weight, and start at 0
+  bool post_norms = false;                    // norms behind attention and MLP as well
+  bool qk_norm = false;                       // a norm on each head of q and k, before the rope
+  bool scale_embedding = false;               // times sqrt(hidden_size), rounded as the weights are
+  std::optional<double> query_pre_attn_scalar;  // attention divides by its root; else by head_dim's
+  double attention_softcap = 0;                 // scores s become cap * tanh(s / cap); 0: none
+  double final_softcap = 0;                     // logits likewise
+
+  std::vector<LayerKind> layer_kinds = std::vector<LayerKind>(1);
+  std::vector<std::size_t> kind_of_layer;  // empty: all are of the first kind
+
   std::optional<DType> stored_dtype;
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;  // config.json's; a list or one number
   Json raw;                                 // the whole file, to be written back with a result
-};
 
-// Reads `path` (a config.json). Missing file, missing or mistyped fields, shapes that do not
-// divide, and features not built yet (another model_type, rope types, quantization_config,
-// hidden_act other than silu) are Errors of kModel / kNotSupported that name the file, the field
-// and its value.
-[[nodiscard]] ModelConfig read_model_config(const std::filesystem::path& path);
+  [[nodiscard]] std::size_t kind_index(std::int64_t layer) const {
+    return kind_of_layer.empty() ? 0 : kind_of_layer[static_cast<std::size_t>(layer)];
+  }
+
+  // What scores are multiplied by.
+  [[nodiscard]] double attention_scale() const;
+  // Whether dynamic scaling would change the rope of rows beyond max_position_embeddings.
+  [[nodiscard]] bool has_dynamic_rope() const;
+};
 
 // generation_config.json of a model folder, as far as generation needs it; empty where absent.
 struct GenerationDefaults {

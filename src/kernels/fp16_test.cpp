@@ -4,11 +4,11 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
+#include "kernels/gated.h"
 #include "kernels/linear.h"
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
-#include "kernels/swiglu.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -116,11 +116,11 @@ TEST(Fp16, AttentionOverflowsBackward) {
 TEST(Fp16, SwigluOverflowsForwardAndBackward) {
   const at::Tensor gate = leaf(half(300, {4}));
   const at::Tensor up = leaf(half(300, {4}));
-  const at::Tensor y = swiglu(gate, up);
+  const at::Tensor y = gated(gate, up, GateActivation::kSilu);
   EXPECT_TRUE(all_infinite(y.detach()));
-  EXPECT_TRUE(all_infinite(gradient(swiglu(gate, up), up, half(300, {4}))));
-  EXPECT_TRUE(all_infinite(gradient(swiglu(gate, up), gate, half(300, {4}))));
-  EXPECT_TRUE(all_finite(gradient(swiglu(gate, up), gate, half(100, {4}))));
+  EXPECT_TRUE(all_infinite(gradient(gated(gate, up, GateActivation::kSilu), up, half(300, {4}))));
+  EXPECT_TRUE(all_infinite(gradient(gated(gate, up, GateActivation::kSilu), gate, half(300, {4}))));
+  EXPECT_TRUE(all_finite(gradient(gated(gate, up, GateActivation::kSilu), gate, half(100, {4}))));
 }
 
 TEST(Fp16, CrossEntropyIsFp32AndItsGradientOverflows) {

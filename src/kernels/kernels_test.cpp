@@ -2,11 +2,12 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
+#include "kernels/gated.h"
 #include "kernels/linear.h"
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
-#include "kernels/swiglu.h"
+#include "kernels/soft_cap.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -112,6 +113,26 @@ TEST_P(Kernels, RmsNorm) {
               tolerance());
 }
 
+TEST_P(Kernels, RmsNormByOnePlusWeight) {
+  const Operation reference = [](const auto& in) {
+    return in[0] * at::rsqrt(in[0].square().mean(-1, true) + 1e-5) * (1 + in[1]);
+  };
+  expect_same([](const auto& in) { return rms_norm(in[0], in[1], 1e-5, NormWeight::kPlusOne); },
+              reference,
+              {random({3, 5, 40}), random({40})},
+              tolerance());
+}
+
+// 1 + w in bf16 would lose w below 1/256.
+TEST(RmsNorm, OnePlusWeightIsFormedInFp32) {
+  const at::Tensor x = at::ones({1, 8}).to(at::kBFloat16) * 256;
+  const at::Tensor weight = at::full({8}, 0.003, at::kBFloat16);
+  const at::Tensor y = rms_norm(x, weight, 0, NormWeight::kPlusOne);
+  EXPECT_EQ(y[0][0].item<float>(), 1.0F);
+  const at::Tensor more = at::full({8}, 0.0041, at::kBFloat16);
+  EXPECT_EQ(rms_norm(x, more, 0, NormWeight::kPlusOne)[0][0].item<float>(), 1.0078125F);
+}
+
 TEST_P(Kernels, Rope) {
   const at::Tensor angles = at::randn({1, 6, 4});
   const at::Tensor cos = angles.cos();
@@ -143,6 +164,36 @@ TEST_P(Kernels, AttentionWithGroupedQueries) {
               tolerance());
 }
 
+TEST_P(Kernels, AttentionWithSoftCapAndWindow) {
+  const at::Tensor mask = causal_mask(7, 7, 3);
+  const Operation reference = [&](const auto& in) {
+    const at::Tensor k = in[1].repeat_interleave(2, 1);
+    const at::Tensor v = in[2].repeat_interleave(2, 1);
+    const at::Tensor scores = 0.7 * (at::matmul(in[0], k.transpose(2, 3)) * 0.5 / 0.7).tanh();
+    return at::matmul((scores + mask.to(at::kDouble)).softmax(-1), v);
+  };
+  expect_same([&](const auto& in) { return attention(in[0], in[1], in[2], mask, 0.5, 0.7); },
+              reference,
+              {random({2, 4, 7, 8}), random({2, 2, 7, 8}), random({2, 2, 7, 8})},
+              tolerance());
+}
+
+TEST(Attention, AWindowCountsThePositionItself) {
+  const at::Tensor mask = causal_mask(2, 5, 2);
+  const auto seen = [&](int query) {
+    std::vector<int> keys;
+    for (int key = 0; key < 5; ++key) {
+      if (mask[query][key].item<float>() == 0.0F) {
+        keys.push_back(key);
+      }
+    }
+    return keys;
+  };
+  EXPECT_EQ(seen(0), (std::vector<int>{2, 3}));
+  EXPECT_EQ(seen(1), (std::vector<int>{3, 4}));
+  EXPECT_TRUE(at::equal(causal_mask(4, 4, 4), causal_mask(4, 4)));
+}
+
 TEST(Attention, CausalMaskOfTheLastQueries) {
   const at::Tensor mask = causal_mask(2, 4);
   EXPECT_EQ(mask[0][2].item<float>(), 0.0F);
@@ -163,10 +214,34 @@ TEST_P(Kernels, CrossEntropySum) {
 
 TEST_P(Kernels, Swiglu) {
   const Operation reference = [](const auto& in) { return in[0] * in[0].sigmoid() * in[1]; };
-  expect_same([](const auto& in) { return swiglu(in[0], in[1]); },
+  expect_same([](const auto& in) { return gated(in[0], in[1], GateActivation::kSilu); },
               reference,
               {random({5, 31}), random({5, 31})},
               tolerance());
+}
+
+TEST_P(Kernels, GatedByGeluExactAndByTanh) {
+  const std::vector<at::Tensor> inputs{random({5, 31}), random({5, 31})};
+  expect_same(
+      [](const auto& in) { return gated(in[0], in[1], GateActivation::kGelu); },
+      [](const auto& in) { return in[0] * 0.5 * (1 + at::erf(in[0] / std::sqrt(2.0))) * in[1]; },
+      inputs,
+      tolerance());
+  expect_same([](const auto& in) { return gated(in[0], in[1], GateActivation::kGeluTanh); },
+              [](const auto& in) {
+                const at::Tensor inner =
+                    std::sqrt(2 / M_PI) * (in[0] + 0.044715 * in[0] * in[0] * in[0]);
+                return in[0] * 0.5 * (1 + inner.tanh()) * in[1];
+              },
+              inputs,
+              tolerance());
+}
+
+TEST_P(Kernels, SoftCap) {
+  expect_same([](const auto& in) { return soft_cap(in[0], 1.5); },
+              [](const auto& in) { return 1.5 * (in[0] / 1.5).tanh(); },
+              {random({5, 31})},
+              GetParam() == at::kFloat ? tolerance() : 2 * tolerance());
 }
 
 TEST_P(Kernels, EmbeddingOfTokensThatComeAgain) {

@@ -13,14 +13,24 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+at::Tensor factor_of(const at::Tensor& weight, bool plus_one) {
+  const at::Tensor wide = weight.to(wide_type(weight));
+  return plus_one ? wide + 1 : wide;
+}
+
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& x,
                             const at::Tensor& weight,
-                            double epsilon) {
+                            double epsilon,
+                            bool plus_one) {
     const at::Tensor wide = x.to(wide_type(x));
     const at::Tensor inverse = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + epsilon);
     context->save_for_backward({x, weight, inverse});
+    context->saved_data["plus_one"] = plus_one;
+    if (plus_one) {
+      return (wide * inverse).mul_(factor_of(weight, true)).to(x.scalar_type());
+    }
     return (wide * inverse).to(x.scalar_type()) * weight;
   }
 
@@ -31,9 +41,9 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
     const at::Tensor& inverse = saved[2];
     const at::Tensor grad = grads[0].to(wide_type(x));
     const at::Tensor normed = x.to(wide_type(x)) * inverse;
-    variable_list result(3);
+    variable_list result(4);
     if (context->needs_input_grad(0)) {
-      const at::Tensor scaled = grad * weight.to(wide_type(x));
+      const at::Tensor scaled = grad * factor_of(weight, context->saved_data["plus_one"].toBool());
       const at::Tensor along = (scaled * normed).mean(-1, /*keepdim=*/true);
       result[0] = ((scaled - normed * along) * inverse).to(x.scalar_type());
     }
@@ -46,8 +56,11 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
 
 }  // namespace
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-  return RmsNormFunction::apply(x, weight, epsilon);
+at::Tensor rms_norm(const at::Tensor& x,
+                    const at::Tensor& weight,
+                    double epsilon,
+                    NormWeight form) {
+  return RmsNormFunction::apply(x, weight, epsilon, form == NormWeight::kPlusOne);
 }
 
 }  // namespace zeroth::kernels

@@ -2,126 +2,107 @@
 
 #include <cmath>
 
-#include "base/check.h"
-#include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "kernels/linear.h"
-#include "kernels/rms_norm.h"
-#include "kernels/rope.h"
-#include "kernels/swiglu.h"
-#include "models/kv_cache.h"
+#include "kernels/soft_cap.h"
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/nonzero.h>
 
 namespace zeroth::models {
 namespace {
 
 constexpr std::int64_t kIgnoreLabel = -100;
-constexpr std::uint64_t kLinearsPerBlock = 7;
 
-int index_of(const std::vector<Parameter>& parameters, const std::string& name) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].name == name) {
-      return static_cast<int>(i);
-    }
-  }
-  return -1;
+std::optional<Norm> norm_if(bool there, const BuildingSite& site, const std::string& module) {
+  return there ? std::optional<Norm>(std::in_place, site, module) : std::nullopt;
 }
 
-LinearSlots slots_of(const std::vector<Parameter>& parameters,
-                     const std::string& module,
-                     std::uint64_t number) {
-  const LinearSlots slots{.weight = index_of(parameters, module + ".weight"),
-                          .bias = index_of(parameters, module + ".bias"),
-                          .lora_a = index_of(parameters, module + ".lora_A.weight"),
-                          .lora_b = index_of(parameters, module + ".lora_B.weight"),
-                          .dropout_module = number};
-  ZEROTH_CHECK(slots.weight >= 0, "the block has no {}", module);
-  return slots;
+// Of the same name in all families: before the MLP where no norm stands behind the attention.
+const char* name_before_mlp(const formats::ModelConfig& config) {
+  return config.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm";
+}
+
+// Rounded to the weights' type before it multiplies, as Transformers does.
+double rounded(double value, at::ScalarType dtype) {
+  return at::full({}, value, dtype).to(at::kDouble).item<double>();
 }
 
 }  // namespace
 
-EmbeddingUnit::EmbeddingUnit(std::vector<Parameter> parameters,
-                             std::shared_ptr<Positions> positions)
-    : Unit("embedding"), positions_(std::move(positions)) {
-  parameters_ = std::move(parameters);
+Surroundings surroundings_of(const UnitParts& parts) {
+  return {
+      .config = parts.config,
+      .lora = parts.lora,
+      .positions = std::make_shared<Positions>(parts.config.layer_kinds, parts.config.head_dim)};
+}
+
+Parameter* tied_weight(const UnitParts& parts, const UnitList& units) {
+  return parts.config.tie_word_embeddings ? &units.front()->parameters().front() : nullptr;
+}
+
+UnitList decoder_units(UnitParts parts) {
+  const Surroundings model = surroundings_of(parts);
+  UnitList units;
+  units.push_back(std::make_unique<EmbeddingUnit>(std::move(parts.parameters.front()), model));
+  for (std::int64_t layer = 0; layer < parts.config.num_hidden_layers; ++layer) {
+    units.push_back(
+        std::make_unique<BlockUnit>(std::move(parts.parameters[units.size()]), model, layer));
+  }
+  units.push_back(std::make_unique<HeadUnit>(
+      std::move(parts.parameters.back()), model, tied_weight(parts, units)));
+  return units;
+}
+
+EmbeddingUnit::EmbeddingUnit(std::vector<Parameter> parameters, const Surroundings& model)
+    : Unit("embedding", std::move(parameters)),
+      positions_(model.positions),
+      scale_(model.config.scale_embedding ? std::sqrt(static_cast<double>(model.config.hidden_size))
+                                          : 1.0) {
 }
 
 at::Tensor EmbeddingUnit::forward(const ForwardContext& context, const at::Tensor& /*input*/) {
   positions_->prepare(context);
-  return kernels::embedding(parameters_.front().value, context.batch.ids_BT);
+  const at::Tensor hidden_BTC = kernels::embedding(parameters_.front().value, context.batch.ids_BT);
+  return scale_ == 1.0 ? hidden_BTC : hidden_BTC * rounded(scale_, hidden_BTC.scalar_type());
 }
 
-BlockUnit::BlockUnit(const shapes::UnitShape& shape,
-                     std::vector<Parameter> parameters,
-                     const BlockOptions& options,
-                     std::shared_ptr<Positions> positions)
-    : Unit(shape.name), options_(options), positions_(std::move(positions)) {
-  parameters_ = std::move(parameters);
-  const std::string prefix = "model.layers." + std::to_string(options.layer) + ".";
-  input_norm_ = index_of(parameters_, prefix + "input_layernorm.weight");
-  post_attention_norm_ = index_of(parameters_, prefix + "post_attention_layernorm.weight");
-  std::uint64_t number = static_cast<std::uint64_t>(options.layer) * kLinearsPerBlock;
-  for (auto [slots, module] : {std::pair{&q_, "self_attn.q_proj"},
-                               {&k_, "self_attn.k_proj"},
-                               {&v_, "self_attn.v_proj"},
-                               {&o_, "self_attn.o_proj"},
-                               {&gate_, "mlp.gate_proj"},
-                               {&up_, "mlp.up_proj"},
-                               {&down_, "mlp.down_proj"}}) {
-    *slots = slots_of(parameters_, prefix + module, number++);
-  }
+BlockUnit::BlockUnit(std::vector<Parameter> parameters,
+                     const Surroundings& model,
+                     std::int64_t layer)
+    : BlockUnit(
+          std::move(parameters), model, layer, "model.layers." + std::to_string(layer) + ".") {
+}
+
+BlockUnit::BlockUnit(std::vector<Parameter> parameters,
+                     const Surroundings& model,
+                     std::int64_t layer,
+                     const std::string& prefix)
+    : Unit("layers." + std::to_string(layer), std::move(parameters)),
+      before_attention_({parameters_, model}, prefix + "input_layernorm"),
+      attention_({parameters_, model, layer}, prefix + "self_attn"),
+      behind_attention_(norm_if(
+          model.config.post_norms, {parameters_, model}, prefix + "post_attention_layernorm")),
+      before_mlp_({parameters_, model}, prefix + name_before_mlp(model.config)),
+      mlp_({parameters_, model, layer}, prefix + "mlp"),
+      behind_mlp_(norm_if(
+          model.config.post_norms, {parameters_, model}, prefix + "post_feedforward_layernorm")) {
 }
 
 at::Tensor BlockUnit::forward(const ForwardContext& context, const at::Tensor& hidden_BTC) {
-  const at::Tensor attended_BTC = hidden_BTC + attention(context, norm(input_norm_, hidden_BTC));
-  return attended_BTC + mlp(context, norm(post_attention_norm_, attended_BTC));
-}
-
-at::Tensor BlockUnit::attention(const ForwardContext& context, const at::Tensor& x_BTC) const {
-  const std::int64_t batch = x_BTC.size(0);
-  const std::int64_t tokens = x_BTC.size(1);
-  auto heads = [&](const at::Tensor& x, std::int64_t count) {
-    return x.view({batch, tokens, count, options_.head_dim});
+  const auto normed = [](const std::optional<Norm>& norm, const at::Tensor& x) {
+    return norm ? (*norm)(x) : x;
   };
-  const at::Tensor& cos = positions_->cos();
-  const at::Tensor& sin = positions_->sin();
-  const at::Tensor q_BTHD =
-      kernels::rope(heads(linear(context, q_, x_BTC), options_.num_heads), cos, sin);
-  const at::Tensor k_BTKD =
-      kernels::rope(heads(linear(context, k_, x_BTC), options_.num_key_heads), cos, sin);
-  at::Tensor k_BKSD = k_BTKD.transpose(1, 2);
-  at::Tensor v_BKSD = heads(linear(context, v_, x_BTC), options_.num_key_heads).transpose(1, 2);
-  if (context.cache != nullptr) {
-    std::tie(k_BKSD, v_BKSD) = context.cache->append(options_.layer, k_BKSD, v_BKSD);
-  }
-  const double scale = 1.0 / std::sqrt(static_cast<double>(options_.head_dim));
-  const at::Tensor mixed_BHTD =
-      kernels::attention(q_BTHD.transpose(1, 2), k_BKSD, v_BKSD, positions_->mask(), scale);
-  return linear(context, o_, mixed_BHTD.transpose(1, 2).reshape({batch, tokens, -1}));
+  const at::Tensor attended_BTC =
+      hidden_BTC + normed(behind_attention_, attention_(context, before_attention_(hidden_BTC)));
+  return attended_BTC + normed(behind_mlp_, mlp_(context, before_mlp_(attended_BTC)));
 }
 
-at::Tensor BlockUnit::mlp(const ForwardContext& context, const at::Tensor& x_BTC) const {
-  return linear(
-      context, down_, kernels::swiglu(linear(context, gate_, x_BTC), linear(context, up_, x_BTC)));
-}
-
-at::Tensor BlockUnit::norm(int index, const at::Tensor& x) const {
-  return kernels::rms_norm(
-      x, parameters_[static_cast<std::size_t>(index)].value, options_.norm_epsilon);
-}
-
-at::Tensor BlockUnit::linear(const ForwardContext& context,
-                             const LinearSlots& slots,
-                             const at::Tensor& x) const {
-  return adapted_linear(context, parameters_, slots, options_.lora, x);
-}
-
-HeadUnit::HeadUnit(std::vector<Parameter> parameters, Parameter* tied, double norm_epsilon)
-    : Unit("head"), norm_epsilon_(norm_epsilon) {
-  parameters_ = std::move(parameters);
+HeadUnit::HeadUnit(std::vector<Parameter> parameters, const Surroundings& model, Parameter* tied)
+    : Unit("head", std::move(parameters)),
+      norm_({parameters_, model}, "model.norm"),
+      soft_cap_(model.config.final_softcap) {
   if (tied != nullptr) {
     borrowed_.push_back(tied);
   }
@@ -144,9 +125,9 @@ at::Tensor HeadUnit::forward(const ForwardContext& context, const at::Tensor& hi
 }
 
 at::Tensor HeadUnit::logits(const at::Tensor& hidden) const {
-  const at::Tensor normed = kernels::rms_norm(hidden, parameters_.front().value, norm_epsilon_);
-  return kernels::linear(normed,
-                         borrowed_.empty() ? parameters_.back().value : borrowed_.front()->value);
+  const at::Tensor uncapped = kernels::linear(
+      norm_(hidden), borrowed_.empty() ? parameters_.back().value : borrowed_.front()->value);
+  return soft_cap_ > 0 ? kernels::soft_cap(uncapped, soft_cap_) : uncapped;
 }
 
 }  // namespace zeroth::models

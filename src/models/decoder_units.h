@@ -1,70 +1,67 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
-#include "models/lora.h"
-#include "models/positions.h"
-#include "models/unit.h"
-#include "shapes/model_shape.h"
+#include "models/building_blocks.h"
+#include "models/families.h"
 
-// The units of a LLaMA (Touvron et al., 2023; Hugging Face's LlamaForCausalLM). Shapes: B rows, T
-// tokens, C hidden, H query heads, K key heads, D head size, V vocabulary.
+// The units of every family that the features of ModelConfig describe. Shapes: B rows, T tokens, C
+// hidden, V vocabulary.
 namespace zeroth::models {
 
-struct BlockOptions {
-  std::int64_t layer = 0;
-  std::int64_t num_heads = 0;
-  std::int64_t num_key_heads = 0;
-  std::int64_t head_dim = 0;
-  double norm_epsilon = 0;
-  LoraScale lora;
-};
+// Embedding, blocks and head, as shapes::decoder_shape names them.
+[[nodiscard]] UnitList decoder_units(UnitParts parts);
+
+// For a family with blocks of its own: what all its units share, and the weight that a tied head
+// reads (nullptr where it has its own), of the embedding that stands first in `units`.
+[[nodiscard]] Surroundings surroundings_of(const UnitParts& parts);
+[[nodiscard]] Parameter* tied_weight(const UnitParts& parts, const UnitList& units);
 
 // ids -> hidden [B, T, C]
 class EmbeddingUnit : public Unit {
  public:
-  EmbeddingUnit(std::vector<Parameter> parameters, std::shared_ptr<Positions> positions);
+  EmbeddingUnit(std::vector<Parameter> parameters, const Surroundings& model);
   at::Tensor forward(const ForwardContext& context, const at::Tensor& input) override;
 
  private:
   std::shared_ptr<Positions> positions_;
+  double scale_;  // 1: none
 };
 
-// hidden -> hidden: attention and MLP, each normed before and added to what came in.
+// hidden -> hidden: attention and MLP, each normed before, and behind where the config says so, and
+// added to what came in.
 class BlockUnit : public Unit {
  public:
-  BlockUnit(const shapes::UnitShape& shape,
-            std::vector<Parameter> parameters,
-            const BlockOptions& options,
-            std::shared_ptr<Positions> positions);
+  BlockUnit(std::vector<Parameter> parameters, const Surroundings& model, std::int64_t layer);
   at::Tensor forward(const ForwardContext& context, const at::Tensor& hidden_BTC) override;
 
  private:
-  [[nodiscard]] at::Tensor attention(const ForwardContext& context, const at::Tensor& x_BTC) const;
-  [[nodiscard]] at::Tensor mlp(const ForwardContext& context, const at::Tensor& x_BTC) const;
-  [[nodiscard]] at::Tensor norm(int index, const at::Tensor& x) const;
-  [[nodiscard]] at::Tensor linear(const ForwardContext& context,
-                                  const LinearSlots& slots,
-                                  const at::Tensor& x) const;
+  BlockUnit(std::vector<Parameter> parameters,
+            const Surroundings& model,
+            std::int64_t layer,
+            const std::string& prefix);
 
-  BlockOptions options_;
-  std::shared_ptr<Positions> positions_;
-  int input_norm_ = -1;
-  int post_attention_norm_ = -1;
-  LinearSlots q_, k_, v_, o_, gate_, up_, down_;
+  Norm before_attention_;
+  Attention attention_;
+  std::optional<Norm> behind_attention_;
+  Norm before_mlp_;
+  Mlp mlp_;
+  std::optional<Norm> behind_mlp_;
 };
 
 // hidden -> loss sum over the batch's targets, or logits [B, T or 1, V].
 class HeadUnit : public Unit {
  public:
   // `tied`: the embedding's weight, or nullptr where the head has its own as its second parameter.
-  HeadUnit(std::vector<Parameter> parameters, Parameter* tied, double norm_epsilon);
+  HeadUnit(std::vector<Parameter> parameters, const Surroundings& model, Parameter* tied);
   at::Tensor forward(const ForwardContext& context, const at::Tensor& hidden_BTC) override;
 
  private:
   [[nodiscard]] at::Tensor logits(const at::Tensor& hidden) const;
 
-  double norm_epsilon_;
+  Norm norm_;
+  double soft_cap_;  // 0: none
 };
 
 }  // namespace zeroth::models

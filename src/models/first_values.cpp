@@ -69,9 +69,13 @@ at::Tensor random_weight(const ParameterShape& shape,
                          double deviation,
                          std::uint64_t seed,
                          at::ScalarType dtype) {
-  if (!shape.decays) {
-    const bool is_bias = shape.name.ends_with(".bias");
-    return is_bias ? at::zeros(shape.shape, dtype) : at::ones(shape.shape, dtype);
+  switch (shape.first) {
+    case shapes::FirstValues::kZero:
+      return at::zeros(shape.shape, dtype);
+    case shapes::FirstValues::kOne:
+      return at::ones(shape.shape, dtype);
+    case shapes::FirstValues::kRandom:
+      break;
   }
   return drawn(shape, seed, dtype, [deviation](RandomStream& stream) {
     return deviation * stream.normal();

@@ -16,7 +16,8 @@ namespace zeroth::models {
 [[nodiscard]] at::Tensor borrowed_tensor(const formats::TensorView& view,
                                          std::shared_ptr<const void> owner = nullptr);
 
-// As Transformers starts them: normal with the given deviation; norms 1, biases 0.
+// As Transformers starts them: normal with the given deviation; norms and biases as their shape
+// says.
 [[nodiscard]] at::Tensor random_weight(const shapes::ParameterShape& shape,
                                        double deviation,
                                        std::uint64_t seed,

@@ -2,8 +2,8 @@
 
 #include <functional>
 
-#include "models/decoder_units.h"
 #include "models/first_values.h"
+#include "shapes/families.h"
 
 namespace zeroth::models {
 namespace {
@@ -18,43 +18,22 @@ class Builder {
   Builder(const formats::ModelConfig& config, const ModelOptions& options, WeightSource source)
       : options_(options), source_(std::move(source)) {
     model_.config = config;
-    model_.shape = shapes::model_shape(config);
+    model_.shape = shapes::model_shape(config, options.families.shapes);
     if (options.lora) {
       model_.lora = shapes::lora_targets(model_.shape, options.lora->targets);
     }
   }
 
   Model build() {
-    const formats::ModelConfig& config = model_.config;
-    auto positions = std::make_shared<Positions>(config.rope, config.head_dim);
+    UnitParts parts{.config = model_.config, .shape = model_.shape, .lora = lora_scale()};
     for (std::size_t index = 0; index < model_.shape.units.size(); ++index) {
-      model_.units.push_back(make_unit(index, positions));
+      parts.parameters.push_back(parameters_of(index));
     }
+    model_.units = make_units(std::move(parts), options_.families.units);
     return std::move(model_);
   }
 
  private:
-  std::unique_ptr<Unit> make_unit(std::size_t index, const std::shared_ptr<Positions>& positions) {
-    const formats::ModelConfig& config = model_.config;
-    const shapes::UnitShape& shape = model_.shape.units[index];
-    std::vector<Parameter> parameters = parameters_of(index);
-    if (index == 0) {
-      return std::make_unique<EmbeddingUnit>(std::move(parameters), positions);
-    }
-    if (index + 1 == model_.shape.units.size()) {
-      Parameter* tied =
-          shape.borrowed.empty() ? nullptr : &model_.units.front()->parameters().front();
-      return std::make_unique<HeadUnit>(std::move(parameters), tied, config.rms_norm_eps);
-    }
-    const BlockOptions block{.layer = static_cast<std::int64_t>(index) - 1,
-                             .num_heads = config.num_attention_heads,
-                             .num_key_heads = config.num_key_value_heads,
-                             .head_dim = config.head_dim,
-                             .norm_epsilon = config.rms_norm_eps,
-                             .lora = lora_scale()};
-    return std::make_unique<BlockUnit>(shape, std::move(parameters), block, positions);
-  }
-
   std::vector<Parameter> parameters_of(std::size_t index) const {
     const bool base_trains = options_.trainable && !options_.lora;
     std::vector<Parameter> parameters;

@@ -8,6 +8,7 @@
 #include "formats/adapter.h"
 #include "formats/model_config.h"
 #include "formats/safetensors.h"
+#include "models/families.h"
 #include "models/unit.h"
 #include "shapes/model_shape.h"
 
@@ -18,10 +19,11 @@ struct ModelOptions {
   std::optional<shapes::LoraSettings> lora;  // adapters; the base is then frozen
   bool trainable = true;                     // false: nothing is trained (evaluation, generation)
   std::uint64_t seed = 42;                   // of new weights (LoRA's A, random models)
+  FamilyTables families{};                   // where the config's family is looked up
 };
 
-// A LLaMA as a list of units: embedding, blocks, head. Weights are as constructed until they are
-// loaded.
+// A model of any family as a list of units: embedding, blocks, head. Weights are as constructed
+// until they are loaded.
 struct Model {
   formats::ModelConfig config;
   shapes::ModelShape shape;
@@ -41,7 +43,7 @@ struct Model {
                                const ModelOptions& options);
 
 // Random weights as Transformers initialises them: normal with the config's initializer_range,
-// norms 1, biases 0. Each tensor depends on the seed and its name alone.
+// norms 1 (Gemma's 0), biases 0. Each tensor depends on the seed and its name alone.
 [[nodiscard]] Model random_model(const formats::ModelConfig& config, const ModelOptions& options);
 
 // Overwrites the adapters of `model` with those of a PEFT file.

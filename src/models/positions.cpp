@@ -1,10 +1,15 @@
 #include "models/positions.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numbers>
 
+#include "base/error.h"
 #include "kernels/attention.h"
 #include "memory/tensor_tally.h"
 #include "models/kv_cache.h"
+#include <fmt/format.h>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/pow.h>
@@ -26,6 +31,31 @@ at::Tensor llama3_scaled(const at::Tensor& frequencies, const formats::RopeConfi
   const at::Tensor long_or_between =
       at::where(wavelengths > original / rope.low_freq_factor, slowed, between);
   return at::where(wavelengths < original / rope.high_freq_factor, frequencies, long_or_between);
+}
+
+// The pair that turns `rotations` times over the positions the model was made for.
+double yarn_pair(const formats::RopeConfig& rope, double head_dim, double rotations) {
+  return head_dim *
+         std::log(rope.original_max_position_embeddings / (rotations * 2 * std::numbers::pi)) /
+         (2 * std::log(rope.theta));
+}
+
+// Pairs before beta_fast's are kept, those behind beta_slow's slowed down by `factor`, with a ramp
+// between the two.
+at::Tensor yarn_scaled(const at::Tensor& frequencies, const formats::RopeConfig& rope) {
+  const std::int64_t pairs = frequencies.numel();
+  const auto head_dim = static_cast<double>(2 * pairs);
+  double low = yarn_pair(rope, head_dim, rope.beta_fast);
+  double high = yarn_pair(rope, head_dim, rope.beta_slow);
+  if (rope.truncate) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, head_dim - 1);
+  const double length = low == high ? 0.001 : high - low;
+  const at::Tensor slowed_share = ((at::arange(pairs, at::kDouble) - low) / length).clamp(0.0, 1.0);
+  return frequencies / rope.factor * slowed_share + frequencies * (1.0 - slowed_share);
 }
 
 // Positions of the new tokens of each row: [1, T], or [B, T] where rows begin with padding. Padding
@@ -59,6 +89,26 @@ at::Tensor padded_mask(const at::Tensor& causal_TS, const std::vector<std::int64
   return at::stack(masks);
 }
 
+void refuse_scaled_length(const formats::RopeConfig& rope, std::int64_t longest) {
+  if (rope.type == formats::RopeType::kDynamic &&
+      static_cast<double>(longest) > rope.original_max_position_embeddings) {
+    throw Error(ErrorKind::kNotSupported,
+                fmt::format("a row of {} positions is longer than the {} that this model was made "
+                            "for, and its rope type \"dynamic\" beyond them is not supported: "
+                            "results would depend on the longest row seen\n  Cut rows to {} "
+                            "(cutoff_len), or choose another rope_scaling.",
+                            longest,
+                            rope.original_max_position_embeddings,
+                            rope.original_max_position_embeddings));
+  }
+}
+
+std::int64_t least_padding(const TokenBatch& batch) {
+  return batch.left_padding.empty()
+             ? 0
+             : *std::min_element(batch.left_padding.begin(), batch.left_padding.end());
+}
+
 }  // namespace
 
 at::Tensor rope_frequencies(const formats::RopeConfig& rope, std::int64_t head_dim) {
@@ -67,31 +117,41 @@ at::Tensor rope_frequencies(const formats::RopeConfig& rope, std::int64_t head_d
   const at::Tensor frequencies = 1.0 / at::pow(rope.theta, exponents);
   switch (rope.type) {
     case formats::RopeType::kDefault:
+    case formats::RopeType::kDynamic:
       return frequencies;
     case formats::RopeType::kLinear:
       return frequencies / rope.factor;
+    case formats::RopeType::kYarn:
+      return yarn_scaled(frequencies, rope);
     case formats::RopeType::kLlama3:
       break;
   }
   return llama3_scaled(frequencies, rope);
 }
 
-Positions::Positions(const formats::RopeConfig& rope, std::int64_t head_dim) {
+Positions::Positions(std::vector<formats::LayerKind> kinds, std::int64_t head_dim)
+    : kinds_(std::move(kinds)), shared_(kinds_.size()) {
   // A table, not weights, though it is made while these are loaded.
   const memory::TensorScope uncounted(nullptr, memory::Purpose::kBuffers);
-  frequencies_ = rope_frequencies(rope, head_dim);
+  for (const formats::LayerKind& kind : kinds_) {
+    frequencies_.push_back(rope_frequencies(kind.rope, head_dim));
+  }
 }
 
 void Positions::prepare(const ForwardContext& context) {
+  const TokenBatch& batch = context.batch;
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length();
-  const std::int64_t num_new = context.batch.ids_BT.size(1);
-  const at::Tensor angles = token_positions(context.batch, seen).to(at::kFloat).unsqueeze(-1) *
-                            frequencies_.view({1, 1, -1});
-  cos_ = angles.cos();
-  sin_ = angles.sin();
-  mask_ = kernels::causal_mask(num_new, seen + num_new);
-  if (!context.batch.left_padding.empty()) {
-    mask_ = padded_mask(mask_, context.batch.left_padding);
+  const std::int64_t all = seen + batch.ids_BT.size(1);
+  const at::Tensor positions = token_positions(batch, seen).to(at::kFloat).unsqueeze(-1);
+  for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+    const formats::RopeConfig& rope = kinds_[kind].rope;
+    refuse_scaled_length(rope, all - least_padding(batch));
+    const at::Tensor angles = positions * frequencies_[kind].view({1, 1, -1});
+    const at::Tensor mask = kernels::causal_mask(all - seen, all, kinds_[kind].window);
+    shared_[kind] = {
+        .cos = angles.cos().mul_(rope.attention_factor),
+        .sin = angles.sin().mul_(rope.attention_factor),
+        .mask = batch.left_padding.empty() ? mask : padded_mask(mask, batch.left_padding)};
   }
 }
 

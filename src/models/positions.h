@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "formats/model_config.h"
 #include "models/unit.h"
 
@@ -7,30 +9,33 @@
 
 namespace zeroth::models {
 
-// Rotation speeds of the D/2 pairs, fp32, with the config's scaling applied (linear; Llama 3's by
-// wavelength).
+// Rotation speeds of the D/2 pairs, fp64, with the config's scaling applied: linear; Llama 3's and
+// YaRN's (Peng et al., 2023) by wavelength. Dynamic scaling leaves rows that the model was made for
+// as they are.
 [[nodiscard]] at::Tensor rope_frequencies(const formats::RopeConfig& rope, std::int64_t head_dim);
 
-// What all blocks of one forward share: angles and the mask. Recomputed when the forward is another
-// one.
+// What all blocks of one kind share in one forward: angles and the mask. Recomputed when the
+// forward is another one.
 class Positions {
  public:
-  Positions(const formats::RopeConfig& rope, std::int64_t head_dim);
+  struct Shared {
+    at::Tensor cos, sin;  // [B or 1, T, D/2], times the rope's attention factor
+    at::Tensor mask;      // additive, [T, S] or [B, 1, T, S]
+  };
 
-  // Refreshes for the batch of `context`; the embedding calls it once per forward.
+  Positions(std::vector<formats::LayerKind> kinds, std::int64_t head_dim);
+
+  // Refreshes for the batch of `context`; the embedding calls it once per forward. kNotSupported
+  // where a row is so long that dynamic scaling would begin: it follows the longest row seen, and
+  // with it results would depend on the batch and on what ran before.
   void prepare(const ForwardContext& context);
 
-  [[nodiscard]] const at::Tensor& cos() const noexcept { return cos_; }  // [B or 1, T, D/2]
-
-  [[nodiscard]] const at::Tensor& sin() const noexcept { return sin_; }
-
-  [[nodiscard]] const at::Tensor& mask() const noexcept {
-    return mask_;
-  }  // additive, [T, S] or [B, 1, T, S]
+  [[nodiscard]] const Shared& of(std::size_t kind) const { return shared_[kind]; }
 
  private:
-  at::Tensor frequencies_;
-  at::Tensor cos_, sin_, mask_;
+  std::vector<formats::LayerKind> kinds_;
+  std::vector<at::Tensor> frequencies_;
+  std::vector<Shared> shared_;
 };
 
 }  // namespace zeroth::models

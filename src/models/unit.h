@@ -70,7 +70,8 @@ struct Parameter {
 
 class Unit {
  public:
-  explicit Unit(std::string name) : name_(std::move(name)) {}
+  explicit Unit(std::string name, std::vector<Parameter> parameters = {})
+      : parameters_(std::move(parameters)), name_(std::move(name)) {}
 
   virtual ~Unit() = default;
   Unit(const Unit&) = delete;

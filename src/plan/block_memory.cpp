@@ -2,15 +2,15 @@
 
 #include "plan/activations.h"
 
-// Follows models/decoder_units.cpp and the autograd functions in kernels/: what each saves for its
-// backward, and what its backward holds at once. Change it with them; activations_test.cpp has
-// measured numbers.
+// Follows models/decoder_units.cpp, models/building_blocks.cpp and the autograd functions in
+// kernels/: what each saves for its backward, and what its backward holds at once. Change it with
+// them; activations_test.cpp has measured numbers.
 namespace zeroth::plan {
 namespace {
 
 constexpr std::int64_t kWide = 4;  // fp32
 
-// Bytes of one token in one block, by the names of models/decoder_units.cpp.
+// Bytes of one token in one block, by the names of models/building_blocks.cpp.
 class Block {
  public:
   Block(const formats::ModelConfig& model, const BlockTraining& training, const Work& work)
@@ -21,14 +21,19 @@ class Block {
         query_(model.num_attention_heads * model.head_dim),
         key_(model.num_key_value_heads * model.head_dim),
         inner_(model.intermediate_size),
-        scores_(model.num_attention_heads * work.tokens) {}
+        scores_(model.num_attention_heads * work.tokens),
+        heads_(model.num_attention_heads + model.num_key_value_heads),
+        norms_heads_(model.qk_norm),
+        norms_behind_(model.post_norms),
+        caps_scores_(model.attention_softcap > 0) {}
 
   [[nodiscard]] Bytes saved() const {
     return norm(first_norm_needs()) +
            inputs_of({BlockLinear::kQuery, BlockLinear::kKey, BlockLinear::kValue},
                      hidden_,
                      first_norm_needs()) +
-           attention() + output_input() + second_norm() + mlp() + adapters() + output();
+           head_norms() + attention() + output_input() + behind_attention() + second_norm() +
+           mlp() + behind_mlp() + adapters() + output();
   }
 
   [[nodiscard]] Bytes output() const { return number(hidden_); }
@@ -36,17 +41,18 @@ class Block {
   // Each moment of the backward: what lives besides `saved`, less what the backward has freed of
   // it.
 
+  // The norm behind the MLP is the first of all.
+  [[nodiscard]] Bytes in_last_norm() const { return norms_behind_ ? norm_work(hidden_) : Bytes(); }
+
   // Through down and into gate * up: the gradients of the output, the product and both factors.
   [[nodiscard]] Bytes in_mlp() const {
     return number(hidden_ + 2 * inner_) +
-           std::max(Bytes(), number(inner_) - inputs_of({BlockLinear::kDown}, inner_, true));
+           std::max(Bytes(), number(inner_) - inputs_of({BlockLinear::kDown}, inner_, true)) -
+           behind_mlp();
   }
 
-  // rms_norm widens its operands and multiplies step by step.
   [[nodiscard]] Bytes in_norm() const {
-    const std::int64_t wide_copies = narrow_ ? 6 : 5;
-    return Bytes(kWide * wide_copies) * hidden_ + number((narrow_ ? 3 : 2) * hidden_) - mlp() -
-           second_inputs();
+    return norm_work(hidden_) - behind_mlp() - mlp() - second_inputs();
   }
 
   // Scores and their gradient in fp32, softmax of both; then the gradients of q, k and v.
@@ -57,7 +63,18 @@ class Block {
     const Bytes softmax = Bytes(narrow_ ? 14 : 8) * scores_ + number(2 * hidden_ + 2 * query_);
     const Bytes products =
         Bytes(narrow_ ? 6 : 8) * scores_ + number(2 * hidden_ + 3 * query_ + 2 * key_);
-    return std::max(softmax, products) - mlp() - second_norm() - output_input();
+    // Beside two gradients of the scores, their tanh and the product of tanh and gradient.
+    const Bytes capped =
+        caps_scores_ ? Bytes(4 * kWide) * scores_ + number(2 * hidden_ + 2 * query_) : Bytes();
+    return std::max({softmax, products, capped}) - above_attention();
+  }
+
+  // The norm of q's heads, with the gradients of k and v at hand.
+  [[nodiscard]] Bytes in_head_norm() const {
+    if (!norms_heads_ || !attention_needs()) {
+      return Bytes();
+    }
+    return norm_work(query_) + number(hidden_ + 2 * key_) - above_attention() - attention();
   }
 
   // All is done: only the gradients with respect to input and output are left of the block.
@@ -72,6 +89,17 @@ class Block {
 
   [[nodiscard]] bool trains(BlockLinear linear) const {
     return training_.weights || adapted(linear);
+  }
+
+  // rms_norm widens its operands and multiplies step by step.
+  [[nodiscard]] Bytes norm_work(std::int64_t width) const {
+    const std::int64_t wide_copies = narrow_ ? 6 : 5;
+    return Bytes(kWide * wide_copies) * width + number((narrow_ ? 3 : 2) * width);
+  }
+
+  // What the backward has freed when it comes to the attention.
+  [[nodiscard]] Bytes above_attention() const {
+    return behind_mlp() + mlp() + second_norm() + behind_attention() + output_input();
   }
 
   // Gradients go through a value where anything before it trains.
@@ -99,6 +127,24 @@ class Block {
 
   // rms_norm keeps its input, which belongs to somebody else, and 1 / rms.
   [[nodiscard]] static Bytes norm(bool needs) { return Bytes(needs ? kWide : 0); }
+
+  // The norms of q's and k's heads keep what comes in, and 1 / rms of each head.
+  [[nodiscard]] Bytes head_norms() const {
+    return norms_heads_ && attention_needs() ? number(query_ + key_) + Bytes(kWide) * heads_
+                                             : Bytes();
+  }
+
+  // A norm behind attention or MLP keeps their result.
+  [[nodiscard]] Bytes norm_behind(bool needs) const {
+    return norms_behind_ && needs ? number(hidden_) + norm(true) : Bytes();
+  }
+
+  [[nodiscard]] Bytes behind_attention() const { return norm_behind(middle_needs()); }
+
+  [[nodiscard]] Bytes behind_mlp() const {
+    return norm_behind(middle_needs() || adapted(BlockLinear::kGate) || adapted(BlockLinear::kUp) ||
+                       adapted(BlockLinear::kDown));
+  }
 
   // q, k and v as the products want them, and the softmax's weights, in the compute type.
   [[nodiscard]] Bytes attention() const {
@@ -137,6 +183,8 @@ class Block {
   bool narrow_;
   std::int64_t hidden_, query_, key_, inner_;
   std::int64_t scores_;  // of one query token with all keys, over the heads
+  std::int64_t heads_;   // of queries and keys
+  bool norms_heads_, norms_behind_, caps_scores_;
 };
 
 // Gradients of the weights that the backward has reached; an adapter's are small and counted as all
@@ -161,9 +209,11 @@ UnitMemory block_memory(const formats::ModelConfig& model,
   const std::int64_t tokens = work.all_tokens();
   return {.saved = block.saved() * tokens,
           .working = std::max(
-              {block.in_mlp() * tokens + gradients(inner),
+              {block.in_last_norm() * tokens,
+               block.in_mlp() * tokens + gradients(inner),
                block.in_norm() * tokens + gradients(3 * inner),
                block.in_attention() * tokens + gradients(3 * inner + query),
+               block.in_head_norm() * tokens + gradients(3 * inner + query),
                block.at_the_end() * tokens + gradients(training.size->trainable) + widened})};
 }
 

@@ -11,8 +11,11 @@ HeadMemory head_memory(const formats::ModelConfig& model, bool weights_train, co
   const std::int64_t vocabulary = model.vocab_size;
   const bool narrow = work.is_narrow();
   // Forward: logits, their fp32 copy where they are narrower, log-probabilities. Backward:
-  // log-probabilities, probabilities, and those rounded to the type of the logits.
-  const Bytes one_logit = Bytes(2 * kWide + (narrow ? work.bytes : 0));
+  // log-probabilities, probabilities, and those rounded to the type of the logits. A soft-cap keeps
+  // its result for its own backward.
+  const bool capped = model.final_softcap > 0;
+  const Bytes one_logit =
+      Bytes(2 * kWide + (narrow || capped ? work.bytes : 0) + (narrow && capped ? work.bytes : 0));
   const Bytes logits = one_logit * vocabulary * targets;
   // Only places with a target come in; the trained product keeps them normed as well.
   const Bytes places = Bytes(work.bytes) * model.hidden_size * targets;

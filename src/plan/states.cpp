@@ -94,7 +94,9 @@ Bytes row_buffers(const PlanInput& input) {
   const Bytes angles = Bytes(kAngle) * tokens * input.model.head_dim;
   const Bytes ids = Bytes(2 * kId) * input.micro_batch_rows * tokens;
   const Bytes targets = Bytes(2 * kId) * input.micro_batch_rows * input.targets_per_row();
-  return mask + angles + ids + targets;
+  const auto kinds =
+      static_cast<std::int64_t>(input.model.layer_kinds.size());  // with or without a window
+  return (mask + angles) * kinds + ids + targets;
 }
 
 }  // namespace zeroth::plan

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "shapes/families.h"
 #include "shard/flat_layout.h"
 
 namespace zeroth::plan {

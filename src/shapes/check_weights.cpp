@@ -65,10 +65,15 @@ std::string describe_missing(const ParameterShape& expected,
 void check_tensor(const ParameterShape& expected, const TensorView& found, Faults& faults) {
   if (found.shape != expected.shape) {
     faults.add([&] {
-      return fmt::format("{} has shape [{}], expected [{}]",
+      const bool is_turned = std::equal(found.shape.begin(),
+                                        found.shape.end(),
+                                        expected.shape.rbegin(),
+                                        expected.shape.rend());
+      return fmt::format("{} has shape [{}], expected [{}]{}",
                          expected.name,
                          fmt::join(found.shape, ", "),
-                         fmt::join(expected.shape, ", "));
+                         fmt::join(expected.shape, ", "),
+                         is_turned ? ": it is transposed" : "");
     });
   }
   if (!formats::is_weight_dtype(found.dtype)) {

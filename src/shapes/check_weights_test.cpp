@@ -2,6 +2,7 @@
 
 #include "formats/test_files.h"
 #include "formats/weights_writer.h"
+#include "shapes/families.h"
 #include <gtest/gtest.h>
 
 namespace zeroth::shapes {
@@ -78,6 +79,30 @@ TEST_F(CheckWeights, AllFaultsAreToldTogether) {
                 "model.layers.1.mlp.up_proj.weight [12, 8] is missing (nearest there: "
                 "model.layers.1.mlp.up_prj.weight)",
                 "model.layers.1.mlp.up_prj.weight is there and would not be used"});
+}
+
+TEST_F(CheckWeights, ATransposedWeightIsToldAsOne) {
+  std::vector<TensorToWrite> tensors = all_tensors();
+  const std::string name = "model.layers.0.mlp.up_proj.weight";
+  find(tensors, name) = zeros_.make(name, {8, 12});
+  expect_fault(tensors, {name + " has shape [8, 12], expected [12, 8]: it is transposed"});
+}
+
+// A LLaMA's weights under a config of another family.
+TEST_F(CheckWeights, WhatAFamilyHasBesidesIsMissedByName) {
+  formats::ModelConfig config = small_config(false);
+  config.qkv_bias = true;
+  config.qk_norm = true;
+  model_ = model_shape(config);
+  std::vector<TensorToWrite> tensors = all_tensors();
+  std::erase_if(tensors, [](const TensorToWrite& tensor) {
+    return tensor.name.ends_with("1.self_attn.k_proj.bias") ||
+           tensor.name.ends_with("0.self_attn.q_norm.weight");
+  });
+  expect_fault(tensors,
+               {"model.layers.1.self_attn.k_proj.bias [",
+                "model.layers.0.self_attn.q_norm.weight [",
+                "is missing"});
 }
 
 TEST_F(CheckWeights, ManyFaultsAreCounted) {
@@ -170,7 +195,7 @@ TEST(CheckRealFiles, ModelsAndAdaptersFitTheirShapes) {
   }
   const auto data = testing::shared_data();
   const auto check_model = [&](const std::string& folder) {
-    const ModelShape model = model_shape(formats::read_model_config(data / folder / "config.json"));
+    const ModelShape model = model_shape(shapes::read_model_config(data / folder / "config.json"));
     EXPECT_NO_THROW(check_weights(model, formats::ModelWeights(data / folder))) << folder;
     return model;
   };

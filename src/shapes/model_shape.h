@@ -11,10 +11,14 @@
 // shards, what `plan` adds up, what a model folder must hold.
 namespace zeroth::shapes {
 
+// What a parameter of a model without weights starts from.
+enum class FirstValues { kRandom, kZero, kOne };
+
 struct ParameterShape {
   std::string name;  // full Hugging Face name, e.g. "model.layers.0.mlp.up_proj.weight"
   std::vector<std::int64_t> shape;  // row-major; a linear's is [out, in]
   bool decays = true;               // false for norms and biases (Transformers' rule)
+  FirstValues first = FirstValues::kRandom;
   [[nodiscard]] std::int64_t numel() const noexcept;
 };
 
@@ -39,8 +43,6 @@ struct ModelShape {
   std::vector<UnitShape> units;
   [[nodiscard]] std::int64_t num_parameters() const noexcept;
 };
-
-[[nodiscard]] ModelShape model_shape(const formats::ModelConfig& config);
 
 struct LoraSettings {
   std::int64_t rank = 8;

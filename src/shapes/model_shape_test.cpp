@@ -1,6 +1,7 @@
 #include "shapes/model_shape.h"
 
 #include "formats/test_files.h"
+#include "shapes/families.h"
 #include <gtest/gtest.h>
 
 namespace zeroth::shapes {
@@ -70,7 +71,7 @@ TEST(ModelShape, ABlocksParametersStandInTheFixedOrder) {
 
 TEST(ModelShape, BiasesFollowTheirWeightsAndDoNotDecay) {
   formats::ModelConfig config = small_config();
-  config.attention_bias = true;
+  config.qkv_bias = config.output_bias = true;
   config.mlp_bias = true;
   const UnitShape block = model_shape(config).units[1];
   const std::vector<std::string> names = names_of(block);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "comm/make.h"
 #include "formats/test_files.h"
+#include "shapes/families.h"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <xxhash.h>
@@ -39,7 +40,7 @@ std::string hash(const fs::path& path) {
 
 models::Model llama3(const models::ModelOptions& options = {}) {
   const fs::path folder = golden("llama3");
-  models::Model model = models::load_model(formats::read_model_config(folder / "config.json"),
+  models::Model model = models::load_model(shapes::read_model_config(folder / "config.json"),
                                            std::make_shared<const formats::ModelWeights>(folder),
                                            options);
   if (options.lora) {
@@ -215,7 +216,7 @@ class LiveBytes : public c10::MemoryReportingInfoBase {
 formats::ModelConfig deep_config(const TemporaryFolder& folder) {
   Json config = Json::parse(read_file(golden("llama3/config.json"), ErrorKind::kModel));
   config["num_hidden_layers"] = 20;
-  return formats::read_model_config(folder.write("deep.json", config.dump()));
+  return shapes::read_model_config(folder.write("deep.json", config.dump()));
 }
 
 std::int64_t largest_unit_bytes(const models::Model& model) {

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "observe/progress.h"
+#include "shapes/families.h"
 #include "train/engine_options.h"
 #include "train/save_result.h"
 #include "worker/commands.h"
@@ -12,7 +13,7 @@
 namespace zeroth::worker {
 
 void run_init_model(const config::RunConfig& config) {
-  const formats::ModelConfig model_config = formats::read_model_config(config.model.model_config);
+  const formats::ModelConfig model_config = shapes::read_model_config(config.model.model_config);
   const models::Model model = models::random_model(
       model_config,
       {.dtype = train::compute_dtype(config), .trainable = false, .seed = config.seed});

@@ -9,6 +9,7 @@
 #include "formats/verify_content.h"
 #include "memory/tensor_tally.h"
 #include "shapes/check_weights.h"
+#include "shapes/families.h"
 #include "train/engine_options.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
@@ -98,6 +99,15 @@ void report_rows(const config::RunConfig& config,
       dataset.examples.begin(), dataset.examples.end(), [&](const data::Example& example) {
         return static_cast<std::int64_t>(example.input_ids.size()) > positions;
       });
+  if (longer > 0 && inputs.model_config.has_dynamic_rope()) {
+    throw Error(ErrorKind::kNotSupported,
+                fmt::format("{} rows are longer than the {} positions that the model was made for, "
+                            "and its rope type \"dynamic\" beyond them is not supported: results "
+                            "would depend on the longest row seen\n  Lower --cutoff_len to {}.",
+                            longer,
+                            positions,
+                            positions));
+  }
   if (longer > 0) {
     log::warn(
         fmt::format("{} rows are longer than the {} positions that the model was made for "

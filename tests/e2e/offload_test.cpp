@@ -3,7 +3,7 @@
 
 #include "e2e/ranks.h"
 #include "formats/model_config.h"
-#include "shapes/model_shape.h"
+#include "shapes/families.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/mount.h>
@@ -137,7 +137,7 @@ TEST_F(OffloadRuns, M03WhatDoesNotFitIntoMemoryIsSaidBeforeItIsAllocated) {
   config["head_dim"] = 128;
   config["num_hidden_layers"] = 800;
   write("model/config.json", config.dump());
-  const auto shape = shapes::model_shape(formats::read_model_config(path("model/config.json")));
+  const auto shape = shapes::model_shape(shapes::read_model_config(path("model/config.json")));
   Json header = Json::object();
   std::int64_t end = 0;
   for (const auto& unit : shape.units) {

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "formats/safetensors.h"
 #include "formats/weights_writer.h"
-#include "shapes/model_shape.h"
+#include "shapes/families.h"
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -67,7 +67,7 @@ std::vector<std::byte> random_bytes(std::int64_t count, bool bf16, RandomStream&
 }
 
 void write_weights(const fs::path& folder, const ModelOptions& options) {
-  const auto shape = shapes::model_shape(formats::read_model_config(folder / "config.json"));
+  const auto shape = shapes::model_shape(shapes::read_model_config(folder / "config.json"));
   RandomStream random(7, 0);
   std::vector<std::vector<std::byte>> buffers;
   std::vector<formats::TensorToWrite> tensors;

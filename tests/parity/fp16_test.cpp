@@ -3,6 +3,7 @@
 #include "generate/generate.h"
 #include "models/kv_cache.h"
 #include "parity/support.h"
+#include "shapes/families.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -30,7 +31,7 @@ models::Model load(at::ScalarType dtype, bool lora) {
   if (lora) {
     options.lora = shapes::LoraSettings{.rank = 4, .alpha = 8};
   }
-  models::Model model = models::load_model(formats::read_model_config(folder / "config.json"),
+  models::Model model = models::load_model(shapes::read_model_config(folder / "config.json"),
                                            std::make_shared<const formats::ModelWeights>(folder),
                                            options);
   if (lora) {

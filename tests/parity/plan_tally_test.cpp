@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <map>
 
 #include "formats/model_config.h"
+#include "parity/family_folders.h"
 #include "parity/placements.h"
 #include "plan/files.h"
 #include "plan/needs.h"
 #include "plan/states.h"
 #include "plan/traffic.h"
+#include "shapes/families.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -28,7 +31,17 @@ struct Setting {
   int ranks = 2;
   bool state_on_file = false;
   bool weights_on_file = false;
+  std::string family = "llama3";
 };
+
+// One folder for all runs of a family.
+std::filesystem::path folder_of(const std::string& family) {
+  static std::map<std::string, FamilyFolder> folders;
+  if (family == "llama3") {
+    return golden() / "transformers/llama3";
+  }
+  return folders.try_emplace(family, family).first->second.path();
+}
 
 Case case_of(const Setting& setting) {
   return resting({.stage = setting.stage,
@@ -40,12 +53,13 @@ Case case_of(const Setting& setting) {
 }
 
 std::string name_of_setting(const Setting& setting) {
-  return name_of(case_of(setting));
+  const std::string family = setting.family == "llama3" ? "" : setting.family + "_";
+  return family + name_of(case_of(setting));
 }
 
 plan::PlanInput plan_of(const Setting& setting) {
   plan::PlanInput input;
-  input.model = formats::read_model_config(golden() / "transformers/llama3/config.json");
+  input.model = shapes::read_model_config(folder_of(setting.family) / "config.json");
   if (setting.lora) {
     input.lora = shapes::LoraSettings{.rank = 4, .alpha = 8};
   }
@@ -80,6 +94,8 @@ struct Counted {
 
 Counted train(const Setting& setting) {
   Counted counted;
+  Case test = case_of(setting);
+  test.folder = folder_of(setting.family);
   on_threads(setting.ranks, [&](std::shared_ptr<comm::Communicator> comm) {
     const bool first = comm->rank() == 0;
     comm = comm::make_watched_communicator(
@@ -90,7 +106,7 @@ Counted train(const Setting& setting) {
             counted.gathered_bytes += traffic.bytes;
           }
         }});
-    const Trainee trainee = trainee_of(case_of(setting), comm);
+    const Trainee trainee = trainee_of(test, comm);
     offload::Traffic before;
     for (int update = 0; update < 2; ++update) {
       if (first) {
@@ -146,6 +162,25 @@ std::vector<Setting> settings_on_file() {
 INSTANTIATE_TEST_SUITE_P(OnFile,
                          PlanAndTally,
                          testing::ValuesIn(settings_on_file()),
+                         [](const auto& test) { return name_of_setting(test.param); });
+
+// What families keep besides: norms of heads and behind, soft-caps.
+std::vector<Setting> settings_of_families() {
+  std::vector<Setting> all;
+  for (const char* family : {"qwen2", "qwen3", "gemma", "gemma2", "gemma3_text"}) {
+    for (const bool lora : {false, true}) {
+      for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+        all.push_back(
+            {.stage = 0, .lora = lora, .dtype = dtype, .recompute = lora, .family = family});
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families,
+                         PlanAndTally,
+                         testing::ValuesIn(settings_of_families()),
                          [](const auto& test) { return name_of_setting(test.param); });
 
 INSTANTIATE_TEST_SUITE_P(All, PlanAndTally, testing::ValuesIn(settings()), [](const auto& test) {

@@ -1,6 +1,7 @@
 #include "parity/support.h"
 
 #include "memory/tensor_tally.h"
+#include "shapes/families.h"
 
 #include <ATen/ATen.h>
 
@@ -61,7 +62,8 @@ models::TokenBatch rows_of(const models::TokenBatch& batch,
 
 Trainee make_trainee(TraineeOptions options) {
   const auto weights = std::make_shared<const formats::ModelWeights>(options.folder);
-  const formats::ModelConfig config = formats::read_model_config(options.folder / "config.json");
+  const formats::ModelConfig config = shapes::read_model_config(
+      options.config.empty() ? options.folder / "config.json" : options.config);
   auto tally = std::make_shared<memory::Tally>();
   Trainee trainee;
   {

@@ -44,6 +44,7 @@ struct Trainee {
 
 struct TraineeOptions {
   std::filesystem::path folder;
+  std::filesystem::path config;  // empty: the folder's config.json
   models::ModelOptions model;
   bool all_decay = false;         // weight decay on norms too
   std::filesystem::path adapter;  // adapters to begin with; empty: fresh ones

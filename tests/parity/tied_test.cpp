@@ -2,6 +2,7 @@
 #include "formats/model_config.h"
 #include "formats/test_files.h"
 #include "parity/placements.h"
+#include "shapes/families.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -37,7 +38,7 @@ class Tied : public ::testing::Test {
   // neither engine nor ranks.
   [[nodiscard]] at::Tensor plain_gradient(std::int64_t rows) const {
     models::Model model =
-        models::load_model(formats::read_model_config(folder_.path() / "config.json"),
+        models::load_model(shapes::read_model_config(folder_.path() / "config.json"),
                            std::make_shared<const formats::ModelWeights>(folder_.path()),
                            {});
     for (const auto& unit : model.units) {

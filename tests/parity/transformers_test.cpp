@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "parity/support.h"
+#include "shapes/families.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -68,7 +69,7 @@ TEST_F(Llama3, RopeScalingVariants) {
     const std::filesystem::path path =
         std::filesystem::path(testing::TempDir()) / "zeroth_variant_config.json";
     write_file_atomically(path, changed.dump());
-    models::Model model = models::load_model(formats::read_model_config(path), weights, {});
+    models::Model model = models::load_model(shapes::read_model_config(path), weights, {});
     engine::Engine engine(model.units, optim::make_adamw({}), {});
     EXPECT_NEAR(
         engine.evaluate(batch).mean(), tensor(expected, name + ".loss").item<double>(), 1e-5)
