@@ -111,6 +111,15 @@ TEST(Families, AListOfLayerTypesBeatsTheRule) {
       {"layer_types", "chunked_attention"});
 }
 
+TEST(Families, Gemma2sWindowMayBearASecondNameOfTheSameValue) {
+  EXPECT_EQ(windows_of(smallest("gemma2", R"({"sliding_window": 8, "sliding_window_size": 8})"))[0],
+            8);
+  expect_error(
+      [] { (void)smallest("gemma2", R"({"sliding_window": 8, "sliding_window_size": 9})"); },
+      ErrorKind::kModel,
+      {"sliding_window_size = 9", "keep one"});
+}
+
 TEST(Families, Gemma3sPatternHasTwoNames) {
   const Windows expected{4096, 4096, 0, 4096, 4096, 0};
   EXPECT_EQ(windows_of(smallest("gemma3_text", R"({"sliding_window_pattern": 3})")), expected);
