@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/printing.h"
 #include "cli/commands.h"
+#include "cli/model_names.h"
 #include "config/compare.h"
 #include "config/report.h"
 #include "config/resolve.h"
@@ -45,6 +46,16 @@ std::optional<std::int64_t> rows_to_train(config::Resolution& resolution) {
     resolution.config.notices.push_back("the rows cannot be counted: " +
                                         what.substr(0, what.find('\n')));
     return std::nullopt;
+  }
+}
+
+// A check speaks of settings: a model that is not on this machine is worth a notice alone.
+void look_for_models(config::Resolution& resolution) {
+  try {
+    find_models(resolution.config);
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    resolution.config.notices.push_back(what.substr(0, what.find('\n')));
   }
 }
 
@@ -119,6 +130,7 @@ int run_check(Arguments arguments) {
   const config::Environment environment = config::process_environment();
   config::Resolution resolution =
       config::resolve_all(config::Command::kCheck, arguments, environment);
+  look_for_models(resolution);
   const config::Outlook outlook = config::outlook_of(resolution.config, rows_to_train(resolution));
   const MemoryPlan memory = memory_plan(resolution);
   const std::vector<config::Difference> differences = differences_of(resolution, environment);

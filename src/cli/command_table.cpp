@@ -42,6 +42,13 @@ const std::vector<Entry>& entries() {
        "  zeroth predict --model_name_or_path MODEL --dataset rows.json --do_sample --temperature "
        "0.7 --output_dir p\n",
        run_predict},
+      {Command::kExport,
+       "merge adapters into their model: a folder that stands alone",
+       "  zeroth export --merge --model_name_or_path MODEL --adapter_name_or_path out --output_dir "
+       "merged\n"
+       "  zeroth export --merge --model_name_or_path MODEL --adapter_name_or_path first,second "
+       "--dtype bf16 --output_dir merged\n",
+       run_export},
       {Command::kLaunch,
        "start a program of your own that uses the library, on several ranks of this host",
        "  zeroth launch --ranks 2 -- ./my_program --its-own options\n",

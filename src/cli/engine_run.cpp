@@ -7,6 +7,7 @@
 #include "base/output_folder.h"
 #include "cli/checks.h"
 #include "cli/launcher.h"
+#include "cli/model_names.h"
 #include "config/resolve.h"
 
 namespace zeroth::cli {
@@ -25,6 +26,7 @@ int run_with_engine(config::Command command, Arguments arguments) {
   std::signal(SIGUSR1, [](int) {});
   config::RunConfig config = config::resolve(command, arguments, config::process_environment());
   check_threads(config);
+  find_models(config);
   check_model_folder(config.model);
   check_data_files(config.data);
   check_prompt_format(config);

@@ -6,6 +6,7 @@
 #include "base/machine_memory.h"
 #include "base/printing.h"
 #include "cli/commands.h"
+#include "cli/model_names.h"
 #include "cli/plan_page.h"
 #include "config/report.h"
 #include "config/resolve.h"
@@ -191,9 +192,10 @@ void print_plan(const plan::Plan& plan,
 }  // namespace
 
 int run_plan(Arguments arguments) {
-  const config::Resolution resolution =
+  config::Resolution resolution =
       config::resolve_all(config::Command::kPlan, arguments, config::process_environment());
   resolution.problems.throw_if_any();
+  find_models(resolution.config);
   const RunConfig& config = resolution.config;
   check_target(config.plan);
   const formats::ModelConfig model = shapes::read_model_config(model_file(config.model));

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/model_names.h"
 #include "config/resolve.h"
 #include "text/tokenizer.h"
 #include <fmt/format.h>
@@ -71,7 +72,8 @@ void write_line(const std::string& text) {
 }  // namespace
 
 int run_tokenize(Arguments arguments) {
-  const config::RunConfig config = config::resolve(config::Command::kTokenize, arguments, {});
+  config::RunConfig config = config::resolve(config::Command::kTokenize, arguments, {});
+  find_models(config);
   const text::Tokenizer tokenizer = text::Tokenizer::load(config.model.model_name_or_path);
   std::ios::sync_with_stdio(false);
   std::string text;

@@ -31,12 +31,18 @@ struct Names<Command> {
                                      "init-model",
                                      "tokenize",
                                      "train-tokenizer",
-                                     "launch"};
+                                     "launch",
+                                     "export"};
 };
 
 template <>
 struct Names<FinetuningType> {
   static constexpr std::array kNames{"full", "lora"};
+};
+
+template <>
+struct Names<StoredType> {
+  static constexpr std::array kNames{"auto", "float32", "bfloat16", "float16"};
 };
 
 template <>

@@ -28,6 +28,7 @@ enum class Command {
   kTokenize,
   kTrainTokenizer,
   kLaunch,
+  kExport,
 };
 enum class FinetuningType { kFull, kLora };
 enum class TrainStage { kPretrain, kSupervised };
@@ -41,6 +42,8 @@ enum class Cadence { kNo, kSteps, kEpoch };
 struct ModelSettings {
   std::string model_name_or_path;
   std::string model_config;          // init-model: a config.json
+  std::string cache_dir;             // Hugging Face's cache; empty: where its tools put it
+  std::string model_revision = "main";  // of a model that is found there
   std::string adapter_name_or_path;  // empty: none
   bool share_frozen = true;          // one copy of frozen weights for all ranks of a host
   Precision precision = Precision::kFp32;
@@ -208,6 +211,17 @@ struct OutputSettings {
 
 enum class SaveCadence { kNo, kSteps, kEpoch, kBest };
 
+enum class StoredType { kAsStored, kFp32, kBf16, kFp16 };
+
+// What `zeroth export` writes.
+struct ExportSettings {
+  bool merge = true;
+  StoredType dtype = StoredType::kAsStored;
+  double file_gigabytes = 5;  // of weights, in one file at the most
+
+  bool operator==(const ExportSettings&) const = default;
+};
+
 struct SavingSettings {
   SaveCadence cadence = SaveCadence::kSteps;
   double steps = 500;            // updates; below 1 a share of all
@@ -309,6 +323,7 @@ struct RunConfig {
   ScheduleSettings schedule;
   OutputSettings output;
   SavingSettings saving;
+  ExportSettings exporting;
   ResumeSettings resume;
   GenerationSettings generation;
   PlanSettings plan;

@@ -28,6 +28,7 @@ std::vector<Declaration> all_declarations() {
                             output_keys(),
                             saving_keys(),
                             generation_keys(),
+                            export_keys(),
                             text_tool_keys(),
                             transformers_run_keys(),
                             transformers_compute_keys(),

@@ -5,6 +5,7 @@
 
 #include "formats/checksum.h"
 #include "formats/content_checksum.h"
+#include "formats/mapped_file.h"
 
 namespace zeroth::formats {
 namespace {
@@ -13,6 +14,7 @@ constexpr std::size_t kSampleBytes = 4096;
 
 // Of a file mapped: a page at the front, one in the middle, one at the end.
 std::string sample_of(std::span<const std::byte> bytes) {
+  const PickedPages picked(bytes);
   std::string sample;
   const std::size_t length = std::min(kSampleBytes, bytes.size());
   for (const std::size_t begin :

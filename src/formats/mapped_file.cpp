@@ -108,10 +108,27 @@ void drop_pages(std::span<const std::byte> bytes) noexcept {
   }
 }
 
-void read_ahead(std::span<const std::byte> bytes) noexcept {
+namespace {
+
+// All pages that the bytes touch.
+void advise(std::span<const std::byte> bytes, int advice) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
   const std::uintptr_t first = begin / page_bytes() * page_bytes();
-  ::madvise(reinterpret_cast<void*>(first), begin + bytes.size() - first, MADV_WILLNEED);
+  ::madvise(reinterpret_cast<void*>(first), begin + bytes.size() - first, advice);
+}
+
+}  // namespace
+
+PickedPages::PickedPages(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {
+  advise(bytes_, MADV_RANDOM);
+}
+
+PickedPages::~PickedPages() {
+  advise(bytes_, MADV_NORMAL);
+}
+
+void read_ahead(std::span<const std::byte> bytes) noexcept {
+  advise(bytes, MADV_WILLNEED);
 }
 
 }  // namespace zeroth::formats

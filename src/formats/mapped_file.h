@@ -31,6 +31,19 @@ class MappedFile {
 // Read once more, they come again.
 void drop_pages(std::span<const std::byte> bytes) noexcept;
 
+// While it lives, pages of these bytes of a MappedFile are read one by one as they are touched,
+// without the megabytes around them that the system reads ahead.
+class PickedPages {
+ public:
+  explicit PickedPages(std::span<const std::byte> bytes) noexcept;
+  ~PickedPages();
+  PickedPages(const PickedPages&) = delete;
+  PickedPages& operator=(const PickedPages&) = delete;
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
 // Bytes of a MappedFile that are read soon: they come from the disk meanwhile.
 void read_ahead(std::span<const std::byte> bytes) noexcept;
 

@@ -101,6 +101,15 @@ int done(const RunConfig& config, const zeroth::worker::CommPtr& comm) {
   return 0;
 }
 
+// What needs no ranks has the whole machine.
+int run_alone(void (*command)(const RunConfig&), const RunConfig& config) {
+  at::set_num_threads(static_cast<int>(
+      config.threads > 0 ? config.threads
+                         : static_cast<std::int64_t>(std::thread::hardware_concurrency())));
+  command(config);
+  return 0;
+}
+
 int run(const RunConfig& config, Status& status) {
   keep_freed_memory();
   switch (config.command) {
@@ -111,11 +120,9 @@ int run(const RunConfig& config, Status& status) {
     case Command::kPredict:
       return run_as_rank(done<zeroth::worker::run_predict>, config, status);
     case Command::kInitModel:
-      at::set_num_threads(static_cast<int>(
-          config.threads > 0 ? config.threads
-                             : static_cast<std::int64_t>(std::thread::hardware_concurrency())));
-      zeroth::worker::run_init_model(config);
-      return 0;
+      return run_alone(zeroth::worker::run_init_model, config);
+    case Command::kExport:
+      return run_alone(zeroth::worker::run_export, config);
     default:
       break;
   }

@@ -22,6 +22,7 @@ using Declarations = std::vector<Declaration>;
 [[nodiscard]] Declarations output_keys();
 [[nodiscard]] Declarations saving_keys();  // checkpoints, and going on from one
 [[nodiscard]] Declarations generation_keys();
+[[nodiscard]] Declarations export_keys();
 [[nodiscard]] Declarations text_tool_keys();  // tokenize, train-tokenizer
 // Transformers' and LLaMA-Factory's further options.
 [[nodiscard]] Declarations transformers_run_keys();

@@ -23,10 +23,6 @@ Declarations loading_keys() {
               text(),
               "folder that adapters are looked for in",
               "give the whole path in --adapter_name_or_path"),
-      harmless("cache_dir",
-               text(),
-               "folder for downloaded models",
-               "model folders are read where they lie, nothing is downloaded"),
       also_called({"use_fast"},
                   harmless("use_fast_tokenizer",
                            flag(true),
@@ -36,10 +32,6 @@ Declarations loading_keys() {
                flag(false),
                "run the model folder's Python code",
                "a model folder's Python code is never run"),
-      refused("model_revision",
-              text("main"),
-              "branch or commit of the model on the hub",
-              "the folder that is given is the model: give the folder of that revision"),
       also_called({"use_auth_token"},
                   harmless("hf_hub_token",
                            password(),
@@ -216,16 +208,8 @@ Declarations quantisation_keys() {
   };
 }
 
-Declarations export_keys() {
+Declarations other_export_keys() {
   return {
-      planned("export_dir",
-              text(),
-              "folder for the merged model",
-              "merging an adapter into its model is not built yet; PEFT merges what is written"),
-      planned("export_size",
-              whole(kAtLeastOne, 5, "GB"),
-              "largest file of the merged model",
-              "weights are written as one file"),
       harmless("export_device",
                one_of({"cpu", "auto"}, "cpu"),
                "where to merge",
@@ -265,7 +249,7 @@ Declarations llama_factory_model_keys() {
                  in_section("Model", architecture_keys()),
                  in_section("Speed and memory", engine_keys()),
                  in_section("Quantisation", quantisation_keys()),
-                 in_section("Export", export_keys())});
+                 in_section("Export", other_export_keys())});
 }
 
 }  // namespace zeroth::config

@@ -37,13 +37,15 @@ Field format_field() {
 }
 
 constexpr CommandSet kWritesFolder =
-    kTrainOnly | kPredictOnly | bit(Command::kInitModel) | bit(Command::kTrainTokenizer);
+    kTrainOnly | kPredictOnly | bit(Command::kInitModel) | bit(Command::kTrainTokenizer) |
+    bit(Command::kExport);
 
 }  // namespace
 
 Declarations output_keys() {
   return {
       {.name = "output_dir",
+       .aliases = {"export_dir"},
        .section = kOutputSection,
        .commands = kWritesFolder,
        .required = kWritesFolder,
@@ -81,7 +83,7 @@ Declarations output_keys() {
        .section = kOutputSection,
        .commands = kRunFamily | kCheckOnly | bit(Command::kEnv) | bit(Command::kInspect) |
                    bit(Command::kInitModel) | bit(Command::kTokenize) |
-                   bit(Command::kTrainTokenizer),
+                   bit(Command::kTrainTokenizer) | bit(Command::kExport),
        .help = "json: one JSON object on standard output and nothing else there",
        .field = format_field(),
        .on_resume = OnResume::kUntold},

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "config/run_config.h"
+
+namespace zeroth::cli {
+
+// Puts the folders of models and adapters in the place of the ids that they are given by, where
+// those are in Hugging Face's cache, with a notice for each. Names that are neither a folder nor an
+// id stay as they are, for whoever opens them to refuse.
+void find_models(config::RunConfig& config);
+
+}  // namespace zeroth::cli
