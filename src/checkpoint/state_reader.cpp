@@ -168,7 +168,9 @@ const formats::SafetensorsFile& StateReader::file(const std::string& name) {
 
 const TensorView& StateReader::result_tensor(const std::string& parameter) {
   if (manifest_.adapter) {
-    return file(formats::kAdapterWeightsFile).at(formats::kAdapterPrefix + parameter);
+    const formats::SafetensorsFile& adapter = file(formats::kAdapterWeightsFile);
+    const std::string of_base = formats::kAdapterPrefix + formats::base_layer_name(parameter);
+    return adapter.at(adapter.contains(of_base) ? of_base : formats::kAdapterPrefix + parameter);
   }
   if (model_ == nullptr) {
     model_ = std::make_unique<formats::ModelWeights>(folder_);

@@ -92,9 +92,9 @@ void check_model_folder(const config::ModelSettings& model) {
   (void)shapes::read_model_config(folder / "config.json");
   (void)formats::ModelWeights(folder);  // its files are there and fit together
   require_file(folder / "tokenizer.json", "text cannot become tokens without it");
-  if (!model.adapter_name_or_path.empty()) {
-    const fs::path adapter = model.adapter_name_or_path;
-    require_folder("adapter_name_or_path", model.adapter_name_or_path);
+  for (const std::string& folder : model.adapter_folders()) {
+    const fs::path adapter = folder;
+    require_folder("adapter_name_or_path", folder);
     require_file(adapter / "adapter_config.json", "an adapter folder has one");
     require_file(adapter / "adapter_model.safetensors", "an adapter folder has one");
   }
@@ -138,8 +138,9 @@ void check_threads(const config::RunConfig& config) {
 void check_output_folder(const config::RunConfig& config,
                          const std::vector<std::string>& more_results) {
   const std::string& folder = config.output.output_dir;
-  for (const std::string& input :
-       {config.model.model_name_or_path, config.model.adapter_name_or_path}) {
+  std::vector<std::string> inputs = config.model.adapter_folders();
+  inputs.push_back(config.model.model_name_or_path);
+  for (const std::string& input : inputs) {
     if (!input.empty() && is_same(folder, input)) {
       throw Error(
           ErrorKind::kConfig,

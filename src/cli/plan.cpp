@@ -36,12 +36,8 @@ fs::path model_file(const config::ModelSettings& model) {
 }
 
 std::string source_of(const RunConfig& config, const std::string& key) {
-  for (const config::SettingInForce& setting : config.settings) {
-    if (setting.key == key) {
-      return setting.source;
-    }
-  }
-  return "default";
+  const config::SettingInForce* const setting = config.find(key);
+  return setting == nullptr ? "default" : setting->source;
 }
 
 plan::Bytes size_in(const RunConfig& config, const std::string& key, const std::string& text) {

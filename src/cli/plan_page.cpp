@@ -22,8 +22,9 @@ std::string rows_text(std::int64_t rows) {
 
 std::string head(const Plan& plan) {
   const PlanInput& input = plan.input;
-  const std::string how =
-      input.lora ? fmt::format("LoRA of rank {}", input.lora->rank) : "full fine-tuning";
+  const std::string how = input.lora     ? fmt::format("LoRA of rank {}", input.lora->rank)
+                          : input.freeze ? "freeze-tuning"
+                                         : "full fine-tuning";
   return fmt::format(
       "memory plan: stage {} on {} rank{}, {}, {}; micro-batch {} of {} tokens\n"
       "parameters: {}, trained: {} ({})\n",

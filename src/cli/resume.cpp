@@ -26,15 +26,6 @@ std::vector<std::string> texts_of(const std::vector<ResumeDifference>& differenc
   return texts;
 }
 
-// Null where it is not in force.
-Json setting(const config::RunConfig& config, const std::string& key) {
-  const auto found = std::find_if(
-      config.settings.begin(), config.settings.end(), [&](const config::SettingInForce& setting) {
-        return setting.key == key;
-      });
-  return found == config.settings.end() ? Json() : found->value;
-}
-
 // What would make another run of it.
 void refuse_other_run(const std::string& folder, const std::vector<ResumeDifference>& differences) {
   std::string lines;
@@ -63,7 +54,7 @@ void refuse_other_moments(const std::string& folder,
     return;  // the engine looks once more
   }
   const auto saved = manifest.settings["optim"].get<std::string>();
-  const std::string present = setting(config, "optim").get<std::string>();
+  const std::string present = config.value_of("optim").get<std::string>();
   const std::string kept = config::state_of_optimizer(saved, manifest.num_moments > 0);
   const std::string needed = config::state_of_optimizer(present, config.optimizer.momentum != 0);
   if (kept != needed) {
@@ -83,7 +74,7 @@ void refuse_other_moments(const std::string& folder,
 
 void refuse_if_strict(const config::RunConfig& config,
                       const std::vector<ResumeDifference>& differences) {
-  const bool strict = setting(config, "strict") == true;
+  const bool strict = config.value_of("strict") == true;
   if (strict && !differences.empty()) {
     throw Error(
         ErrorKind::kConfig,

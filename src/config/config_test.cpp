@@ -282,6 +282,38 @@ TEST(Resolve, EvaluationWithoutAFileTakesTheSplitOfTraining) {
   EXPECT_EQ(config.seed, 7U);
 }
 
+TEST(Resolve, AdaptersAreGivenWithCommasBetweenThem) {
+  EXPECT_EQ(train({"--adapter_name_or_path", "a, b/c"}).model.adapter_folders(),
+            (std::vector<std::string>{"a", "b/c"}));
+  EXPECT_TRUE(train({}).model.adapter_folders().empty());
+  EXPECT_TRUE(has(train_error({"--adapter_name_or_path", "a", "--finetuning_type", "freeze"}),
+                  "freeze training has no adapter"));
+}
+
+TEST(Resolve, PatternsAndLayersOfAnAdapterAreNumbers) {
+  const RunConfig config =
+      train({"--rank_pattern", R"({"q_proj": 4})", "--layers_to_transform", "0,2"});
+  EXPECT_EQ(config.finetune.rank_pattern, Json({{"q_proj", 4}}));
+  EXPECT_EQ(config.finetune.layers_to_transform, (std::vector<std::string>{"0", "2"}));
+  EXPECT_TRUE(has(train_error({"--rank_pattern", R"({"q_proj": 0})"}), "whole number above 0"));
+  EXPECT_TRUE(has(train_error({"--alpha_pattern", R"({"q_proj": "x"})"}), "number above 0"));
+  EXPECT_TRUE(has(train_error({"--layers_to_transform", "last"}), "no number of a layer"));
+}
+
+TEST(Resolve, WhatBelongsToAnotherWayOfTrainingHasNoEffect) {
+  EXPECT_TRUE(
+      has(why_without_effect(train({"--freeze_trainable_layers", "1"}), "freeze_trainable_layers"),
+          "not freeze"));
+  EXPECT_TRUE(has(
+      why_without_effect(train({"--finetuning_type", "freeze", "--use_dora", "true"}), "use_dora"),
+      "finetuning_type is freeze"));
+  EXPECT_TRUE(
+      has(why_without_effect(train({"--loraplus_lr_embedding", "1e-5"}), "loraplus_lr_embedding"),
+          "loraplus_lr_ratio is not given"));
+  EXPECT_TRUE(has(why_without_effect(train({"--create_new_adapter", "true"}), "create_new_adapter"),
+                  "a new one starts anyway"));
+}
+
 TEST(Resolve, AnAdapterThatIsGivenBringsItsModules) {
   const RunConfig config = train({"--adapter_name_or_path", "a", "--lora_target", "q_proj"});
   EXPECT_TRUE(has(why_without_effect(config, "lora_target"), "brings its own"));

@@ -37,7 +37,17 @@ struct Names<Command> {
 
 template <>
 struct Names<FinetuningType> {
-  static constexpr std::array kNames{"full", "lora"};
+  static constexpr std::array kNames{"full", "lora", "freeze"};
+};
+
+template <>
+struct Names<BiasTraining> {
+  static constexpr std::array kNames{"none", "all", "lora_only"};
+};
+
+template <>
+struct Names<LoraStart> {
+  static constexpr std::array kNames{"default", "gaussian"};
 };
 
 template <>

@@ -103,20 +103,6 @@ Json account_list(const std::vector<Written>& account) {
   return list;
 }
 
-const SettingInForce* find(const RunConfig& config, const std::string& key) {
-  for (const SettingInForce& setting : config.settings) {
-    if (setting.key == key) {
-      return &setting;
-    }
-  }
-  return nullptr;
-}
-
-Json value_of(const RunConfig& config, const std::string& key) {
-  const SettingInForce* setting = find(config, key);
-  return setting == nullptr ? Json() : setting->value;
-}
-
 Json known(const std::optional<std::int64_t>& count) {
   return count ? Json(*count) : Json();
 }
@@ -136,7 +122,7 @@ Json learning_rates(const RunConfig& config, const Outlook& outlook) {
 
 // The three sizes fit together: where they do not, a problem says so and no batch is shown.
 bool batch_holds(const RunConfig& config) {
-  const Json train = value_of(config, "train_batch_size");
+  const Json train = config.value_of("train_batch_size");
   const auto product = arithmetic::product_of(
       {config.batch.micro_batch_rows, config.batch.accumulation, config.grid.dp});
   return product && train == *product;
@@ -233,9 +219,9 @@ Json check_report(const Resolution& resolution, const Outlook& outlook) {
             {"sp", grid.sp},
             {"source", grid.source}}},
           {"batch",
-           {{"train_batch_size", value_of(config, "train_batch_size")},
-            {"micro_batch_size", value_of(config, "per_device_train_batch_size")},
-            {"gradient_accumulation_steps", value_of(config, "gradient_accumulation_steps")},
+           {{"train_batch_size", config.value_of("train_batch_size")},
+            {"micro_batch_size", config.value_of("per_device_train_batch_size")},
+            {"gradient_accumulation_steps", config.value_of("gradient_accumulation_steps")},
             {"updates_per_epoch", known(outlook.updates_per_epoch)},
             {"total_updates", known(outlook.total_updates)}}},
           {"rows", known(outlook.rows)},

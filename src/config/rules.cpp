@@ -57,23 +57,57 @@ void check_rows(const Values& values, Problems& problems) {
 }
 
 void check_adapter(const Values& values, Problems& problems) {
-  if (!values.given("adapter_name_or_path")) {
-    return;
+  if (values.given("adapter_name_or_path") && values.command() == Command::kTrain &&
+      !values.is("finetuning_type", "lora")) {
+    problems.add(ProblemKind::kConflict,
+                 "adapter_name_or_path",
+                 fmt::format("--adapter_name_or_path needs --finetuning_type lora: {} training has "
+                             "no adapter",
+                             shown(values["finetuning_type"])));
   }
-  const std::string adapter = shown(values["adapter_name_or_path"]);
-  if (adapter.find(',') != std::string::npos) {
-    problems.add(
-        ProblemKind::kConflict,
-        "adapter_name_or_path",
-        fmt::format("--adapter_name_or_path {}: several adapters at once are not built yet",
-                    adapter));
+}
+
+bool is_layer_number(const Json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : "";
+  return !text.empty() && text.size() < 10 &&
+         text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+void check_layers(const Values& values, Problems& problems) {
+  for (const Json& layer : values["layers_to_transform"]) {
+    if (!is_layer_number(layer)) {
+      problems.add(
+          ProblemKind::kType,
+          "layers_to_transform",
+          fmt::format("{}: {} is no number of a layer\n    Give numbers from 0 on, such as "
+                      "0,2.",
+                      spelled_with_source(values, "layers_to_transform"),
+                      shown(layer)));
+    }
   }
-  if (values.command() == Command::kTrain && values.is("finetuning_type", "full")) {
-    problems.add(
-        ProblemKind::kConflict,
-        "adapter_name_or_path",
-        "--adapter_name_or_path needs --finetuning_type lora: full training has no adapter");
+}
+
+// rank_pattern and alpha_pattern: a number above 0 for each module.
+void check_pattern(const Values& values, const std::string& key, bool whole, Problems& problems) {
+  for (const auto& [module, value] : values[key].items()) {
+    const bool fits = (whole ? value.is_number_integer() : value.is_number()) && value > 0;
+    if (!fits) {
+      problems.add(ProblemKind::kType,
+                   key,
+                   fmt::format("{}: \"{}\" has {}, which is no {} above 0",
+                               spelled_with_source(values, key),
+                               module,
+                               shown(value),
+                               whole ? "whole number" : "number"));
+    }
   }
+}
+
+void check_finetuning(const Values& values, Problems& problems) {
+  check_adapter(values, problems);
+  check_layers(values, problems);
+  check_pattern(values, "rank_pattern", true, problems);
+  check_pattern(values, "alpha_pattern", false, problems);
 }
 
 // A default length may never hide the one that the user gave, so there is no default to fight with:
@@ -171,7 +205,7 @@ void check_rules(const Values& values,
     return;
   }
   check_rows(values, problems);
-  check_adapter(values, problems);
+  check_finetuning(values, problems);
   check_lengths(values, problems);
   check_axes(values, problems);
   check_engine(values, problems);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "config/field.h"
 #include "config/schema.h"
 
@@ -93,10 +94,37 @@ GridInForce grid_from_json(const Json& json) {
 
 }  // namespace
 
+const SettingInForce* RunConfig::find(std::string_view key) const {
+  const auto found =
+      std::find_if(settings.begin(), settings.end(), [&](const SettingInForce& setting) {
+        return setting.key == key;
+      });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+Json RunConfig::value_of(std::string_view key) const {
+  const SettingInForce* const setting = find(key);
+  return setting == nullptr ? Json() : setting->value;
+}
+
+std::string RunConfig::model_as_given() const {
+  const Json name = value_of("model_name_or_path");
+  return name.is_string() ? name.get<std::string>() : model.model_name_or_path;
+}
+
 bool RunConfig::is_given(std::string_view key) const {
-  return std::any_of(settings.begin(), settings.end(), [&](const SettingInForce& setting) {
-    return setting.given && setting.key == key;
-  });
+  const SettingInForce* const setting = find(key);
+  return setting != nullptr && setting->given;
+}
+
+std::vector<std::string> ModelSettings::adapter_folders() const {
+  std::vector<std::string> folders;
+  for (const std::string& folder : split(adapter_name_or_path, ',')) {
+    if (const std::string_view name = trim(folder); !name.empty()) {
+      folders.emplace_back(name);
+    }
+  }
+  return folders;
 }
 
 Json to_json(const RunConfig& config) {

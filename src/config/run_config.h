@@ -30,7 +30,9 @@ enum class Command {
   kLaunch,
   kExport,
 };
-enum class FinetuningType { kFull, kLora };
+enum class FinetuningType { kFull, kLora, kFreeze };
+enum class BiasTraining { kNone, kAll, kLoraOnly };
+enum class LoraStart { kDefault, kGaussian };
 enum class TrainStage { kPretrain, kSupervised };
 enum class Precision { kFp32, kBf16, kFp16 };
 enum class NumberType { kFp32, kBf16, kFp16 };
@@ -41,14 +43,16 @@ enum class Cadence { kNo, kSteps, kEpoch };
 
 struct ModelSettings {
   std::string model_name_or_path;
-  std::string model_config;          // init-model: a config.json
-  std::string cache_dir;             // Hugging Face's cache; empty: where its tools put it
+  std::string model_config;             // init-model: a config.json
+  std::string cache_dir;                // Hugging Face's cache; empty: where its tools put it
   std::string model_revision = "main";  // of a model that is found there
-  std::string adapter_name_or_path;  // empty: none
-  bool share_frozen = true;          // one copy of frozen weights for all ranks of a host
+  std::string adapter_name_or_path;     // folders with commas between them; empty: none
+  bool share_frozen = true;             // one copy of frozen weights for all ranks of a host
   Precision precision = Precision::kFp32;
   arithmetic::LossScaleOptions loss_scale;  // fp16
   bool check_grad_overflow = true;          // bf16; false: such an update is applied all the same
+
+  [[nodiscard]] std::vector<std::string> adapter_folders() const;
 
   bool operator==(const ModelSettings&) const = default;
 };
@@ -59,7 +63,23 @@ struct FinetuneSettings {
   double lora_alpha = 16;  // 2 * rank unless given
   double lora_dropout = 0;
   std::vector<std::string> lora_targets{"all"};
-  bool gradient_checkpointing = false;  // recompute a unit's activations in its backward
+  std::vector<std::string> exclude_modules;
+  std::vector<std::string> layers_to_transform;  // numbers; empty: all
+  std::vector<std::string> layers_pattern;
+  Json rank_pattern = Json::object();  // module -> rank
+  Json alpha_pattern = Json::object();
+  bool use_rslora = false;
+  bool use_dora = false;
+  std::vector<std::string> modules_to_save;  // trained in full beside the adapter
+  BiasTraining bias = BiasTraining::kNone;
+  LoraStart init_lora_weights = LoraStart::kDefault;
+  std::optional<double> loraplus_lr_ratio;   // rate of B over that of A
+  double loraplus_lr_embedding = 1e-6;       // a rate, where loraplus_lr_ratio is given
+  bool create_new_adapter = false;           // the given ones are merged into the base
+  std::int64_t freeze_trainable_layers = 2;  // the last ones; the first if negative
+  std::vector<std::string> freeze_trainable_modules{"all"};
+  std::vector<std::string> freeze_extra_modules;  // outside the blocks
+  bool gradient_checkpointing = false;            // recompute a unit's activations in its backward
 
   bool operator==(const FinetuneSettings&) const = default;
 };
@@ -344,6 +364,11 @@ struct RunConfig {
   GridInForce grid;
 
   // Whether the user gave the key a value, in whichever source.
+  // What is in force for a key, as it was given; nullptr where it is not.
+  [[nodiscard]] const SettingInForce* find(std::string_view key) const;
+  [[nodiscard]] Json value_of(std::string_view key) const;  // null where it is not
+  // The model by the name that people gave it, where its folder was found by an id.
+  [[nodiscard]] std::string model_as_given() const;
   [[nodiscard]] bool is_given(std::string_view key) const;
 
   // Rows of one update over all ranks. Ranks that share their rows count once.

@@ -115,13 +115,6 @@ bool is_kept(const SettingInForce& setting) {
          key->on_resume != OnResume::kUntold;
 }
 
-const SettingInForce* find(const RunConfig& config, const std::string& key) {
-  const auto found = std::find_if(config.settings.begin(),
-                                  config.settings.end(),
-                                  [&](const SettingInForce& s) { return s.key == key; });
-  return found == config.settings.end() ? nullptr : &*found;
-}
-
 bool is_allowed(const RunConfig& config, const Declaration& key) {
   return std::any_of(config.resume.allowed.begin(),
                      config.resume.allowed.end(),
@@ -180,7 +173,7 @@ std::vector<ResumeDifference> differences_on_resume(const Json& kept, const RunC
     if (saved == now || key == nullptr) {
       continue;  // a key that this version does not know decided nothing that this one does
     }
-    const SettingInForce* setting = find(config, name);
+    const SettingInForce* setting = config.find(name);
     differences.push_back(
         {.key = name,
          .saved = saved,

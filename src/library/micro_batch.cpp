@@ -82,10 +82,8 @@ void require_rows(const Batch& batch, std::int64_t rank, const config::RunConfig
 }
 
 std::string with_source(const config::RunConfig& config, const std::string& key) {
-  const auto& settings = config.settings;
-  const auto found = std::find_if(
-      settings.begin(), settings.end(), [&](const auto& line) { return line.key == key; });
-  if (found == settings.end()) {
+  const config::SettingInForce* const found = config.find(key);
+  if (found == nullptr) {
     return key;
   }
   return fmt::format("{} {} ({})",

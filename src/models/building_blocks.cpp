@@ -8,23 +8,9 @@
 namespace zeroth::models {
 namespace {
 
-int index_of(const std::vector<Parameter>& parameters, const std::string& name) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].name == name) {
-      return static_cast<int>(i);
-    }
-  }
-  return -1;
-}
-
-LinearSlots slots_of(const std::vector<Parameter>& parameters,
-                     const std::string& module,
-                     std::int64_t number) {
-  const LinearSlots slots{.weight = index_of(parameters, module + ".weight"),
-                          .bias = index_of(parameters, module + ".bias"),
-                          .lora_a = index_of(parameters, module + ".lora_A.weight"),
-                          .lora_b = index_of(parameters, module + ".lora_B.weight"),
-                          .dropout_module = static_cast<std::uint64_t>(number)};
+LinearSlots slots_at(const BuildingSite& site, const std::string& module, std::int64_t number) {
+  const LinearSlots slots =
+      slots_of(site.parameters, module, static_cast<std::uint64_t>(number), site.model.lora);
   ZEROTH_CHECK(slots.weight >= 0, "the unit has no {}", module);
   return slots;
 }
@@ -66,13 +52,11 @@ at::Tensor Norm::operator()(const at::Tensor& x) const {
 }
 
 Linear::Linear(const BuildingSite& site, const std::string& module, std::int64_t number)
-    : parameters_(&site.parameters),
-      slots_(slots_of(site.parameters, module, number)),
-      lora_(site.model.lora) {
+    : parameters_(&site.parameters), slots_(slots_at(site, module, number)) {
 }
 
 at::Tensor Linear::operator()(const ForwardContext& context, const at::Tensor& x) const {
-  return adapted_linear(context, *parameters_, slots_, lora_, x);
+  return adapted_linear(context, *parameters_, slots_, x);
 }
 
 Attention::Attention(const BuildingSite& site, const std::string& module)

@@ -19,7 +19,7 @@ namespace zeroth::models {
 // What the units of one model share.
 struct Surroundings {
   const formats::ModelConfig& config;  // looked at while the blocks are made
-  LoraScale lora{};
+  ModelLora lora{};
   std::shared_ptr<Positions> positions{};
 };
 
@@ -51,7 +51,6 @@ class Linear {
  private:
   const std::vector<Parameter>* parameters_;
   LinearSlots slots_;
-  LoraScale lora_;
 };
 
 // Linears of a block that dropout may number: q, k, v, o, gate, up, down.

@@ -3,17 +3,18 @@
 #include <cmath>
 
 #include "kernels/cross_entropy.h"
-#include "kernels/embedding.h"
-#include "kernels/linear.h"
 #include "kernels/soft_cap.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/nonzero.h>
+#include <ATen/ops/ones_like.h>
 
 namespace zeroth::models {
 namespace {
 
 constexpr std::int64_t kIgnoreLabel = -100;
+constexpr const char* kEmbedding = "model.embed_tokens";
+constexpr const char* kHead = "lm_head";
 
 std::optional<Norm> norm_if(bool there, const BuildingSite& site, const std::string& module) {
   return there ? std::optional<Norm>(std::in_place, site, module) : std::nullopt;
@@ -39,7 +40,7 @@ Surroundings surroundings_of(const UnitParts& parts) {
 }
 
 Parameter* tied_weight(const UnitParts& parts, const UnitList& units) {
-  return parts.config.tie_word_embeddings ? &units.front()->parameters().front() : nullptr;
+  return parts.shape.units.back().borrowed.empty() ? nullptr : &units.front()->parameters().front();
 }
 
 UnitList decoder_units(UnitParts parts) {
@@ -57,6 +58,7 @@ UnitList decoder_units(UnitParts parts) {
 
 EmbeddingUnit::EmbeddingUnit(std::vector<Parameter> parameters, const Surroundings& model)
     : Unit("embedding", std::move(parameters)),
+      slots_(slots_of(parameters_, kEmbedding, 0, model.lora)),
       positions_(model.positions),
       scale_(model.config.scale_embedding ? std::sqrt(static_cast<double>(model.config.hidden_size))
                                           : 1.0) {
@@ -64,7 +66,7 @@ EmbeddingUnit::EmbeddingUnit(std::vector<Parameter> parameters, const Surroundin
 
 at::Tensor EmbeddingUnit::forward(const ForwardContext& context, const at::Tensor& /*input*/) {
   positions_->prepare(context);
-  const at::Tensor hidden_BTC = kernels::embedding(parameters_.front().value, context.batch.ids_BT);
+  const at::Tensor hidden_BTC = adapted_embedding(parameters_, slots_, context.batch.ids_BT);
   return scale_ == 1.0 ? hidden_BTC : hidden_BTC * rounded(scale_, hidden_BTC.scalar_type());
 }
 
@@ -102,6 +104,7 @@ at::Tensor BlockUnit::forward(const ForwardContext& context, const at::Tensor& h
 HeadUnit::HeadUnit(std::vector<Parameter> parameters, const Surroundings& model, Parameter* tied)
     : Unit("head", std::move(parameters)),
       norm_({parameters_, model}, "model.norm"),
+      slots_(slots_of(parameters_, kHead, kHeadModule, model.lora)),
       soft_cap_(model.config.final_softcap) {
   if (tied != nullptr) {
     borrowed_.push_back(tied);
@@ -112,7 +115,9 @@ at::Tensor HeadUnit::forward(const ForwardContext& context, const at::Tensor& hi
   const at::Tensor& labels_BT = context.batch.labels_BT;
   if (!labels_BT.defined()) {
     const std::int64_t tokens = hidden_BTC.size(1);
-    return logits(context.last_position ? hidden_BTC.narrow(1, tokens - 1, 1) : hidden_BTC);
+    const at::Tensor normed =
+        norm_(context.last_position ? hidden_BTC.narrow(1, tokens - 1, 1) : hidden_BTC);
+    return logits(normed, normed);
   }
   // Position t predicts the label at t + 1. Only rows with a target enter the head: the rest cost
   // nothing.
@@ -120,13 +125,28 @@ at::Tensor HeadUnit::forward(const ForwardContext& context, const at::Tensor& hi
   const at::Tensor targets = labels_BT.narrow(1, 1, predicting).reshape({-1});
   const at::Tensor places = (targets != kIgnoreLabel).nonzero().view({-1});
   const at::Tensor hidden = hidden_BTC.narrow(1, 0, predicting).reshape({-1, hidden_BTC.size(2)});
-  return kernels::cross_entropy_sum(logits(hidden.index_select(0, places)),
-                                    targets.index_select(0, places));
+  const at::Tensor normed = norm_(hidden.index_select(0, places));
+  const at::Tensor low_input =
+      drops(context, slots_) ? dropped_places(context, hidden_BTC, places, normed) : normed;
+  return kernels::cross_entropy_sum(logits(normed, low_input), targets.index_select(0, places));
 }
 
-at::Tensor HeadUnit::logits(const at::Tensor& hidden) const {
-  const at::Tensor uncapped = kernels::linear(
-      norm_(hidden), borrowed_.empty() ? parameters_.back().value : borrowed_.front()->value);
+// Dropout is decided by a place in its row, so the factors are made for all places and those of
+// `places` are taken.
+at::Tensor HeadUnit::dropped_places(const ForwardContext& context,
+                                    const at::Tensor& hidden_BTC,
+                                    const at::Tensor& places,
+                                    const at::Tensor& normed) const {
+  const at::Tensor factors = dropped(context, slots_, at::ones_like(hidden_BTC.detach()));
+  const at::Tensor predicting = factors.narrow(1, 0, hidden_BTC.size(1) - 1);
+  return normed * predicting.reshape({-1, hidden_BTC.size(2)}).index_select(0, places);
+}
+
+at::Tensor HeadUnit::logits(const at::Tensor& normed, const at::Tensor& low_input) const {
+  const at::Tensor& weight = borrowed_.empty()
+                                 ? parameters_[static_cast<std::size_t>(slots_.weight)].value
+                                 : borrowed_.front()->value;
+  const at::Tensor uncapped = adapted_product(parameters_, slots_, weight, normed, low_input);
   return soft_cap_ > 0 ? kernels::soft_cap(uncapped, soft_cap_) : uncapped;
 }
 

@@ -25,6 +25,7 @@ class EmbeddingUnit : public Unit {
   at::Tensor forward(const ForwardContext& context, const at::Tensor& input) override;
 
  private:
+  LinearSlots slots_;
   std::shared_ptr<Positions> positions_;
   double scale_;  // 1: none
 };
@@ -53,14 +54,20 @@ class BlockUnit : public Unit {
 // hidden -> loss sum over the batch's targets, or logits [B, T or 1, V].
 class HeadUnit : public Unit {
  public:
-  // `tied`: the embedding's weight, or nullptr where the head has its own as its second parameter.
+  // `tied`: the embedding's weight, or nullptr where the head has its own.
   HeadUnit(std::vector<Parameter> parameters, const Surroundings& model, Parameter* tied);
   at::Tensor forward(const ForwardContext& context, const at::Tensor& hidden_BTC) override;
 
  private:
-  [[nodiscard]] at::Tensor logits(const at::Tensor& hidden) const;
+  // Of normed places; `low_input` is what enters the head's adapter.
+  [[nodiscard]] at::Tensor logits(const at::Tensor& normed, const at::Tensor& low_input) const;
+  [[nodiscard]] at::Tensor dropped_places(const ForwardContext& context,
+                                          const at::Tensor& hidden_BTC,
+                                          const at::Tensor& places,
+                                          const at::Tensor& normed) const;
 
   Norm norm_;
+  LinearSlots slots_;
   double soft_cap_;  // 0: none
 };
 

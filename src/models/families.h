@@ -16,7 +16,7 @@ struct UnitParts {
   const formats::ModelConfig& config;
   const shapes::ModelShape& shape;
   std::vector<std::vector<Parameter>> parameters{};  // by unit, in the shape's order; LoRA's last
-  LoraScale lora{};
+  ModelLora lora{};
 };
 
 struct Family {

@@ -82,9 +82,19 @@ at::Tensor random_weight(const ParameterShape& shape,
   });
 }
 
-at::Tensor first_lora_value(const ParameterShape& shape, std::uint64_t seed, at::ScalarType dtype) {
-  if (shape.name.ends_with(".lora_B.weight")) {
+at::Tensor first_lora_value(const ParameterShape& shape,
+                            bool gaussian,
+                            std::uint64_t seed,
+                            at::ScalarType dtype) {
+  const bool of_embedding = shape.name.find(".lora_embedding_") != std::string::npos;
+  if (shape.name.ends_with(".lora_B.weight") || shape.name.ends_with(".lora_embedding_A")) {
     return at::zeros(shape.shape, dtype);
+  }
+  if (of_embedding || gaussian) {
+    const double deviation = of_embedding ? 1.0 : 1.0 / static_cast<double>(shape.shape.front());
+    return drawn(shape, seed, dtype, [deviation](RandomStream& stream) {
+      return deviation * stream.normal();
+    });
   }
   const double bound = 1.0 / std::sqrt(static_cast<double>(shape.shape.back()));
   return drawn(shape, seed, dtype, [bound](RandomStream& stream) {

@@ -24,8 +24,10 @@ namespace zeroth::models {
                                        at::ScalarType dtype);
 
 // As PEFT starts them: B is 0, A Kaiming uniform with a = sqrt(5), which is uniform in
-// +-1/sqrt(in).
+// +-1/sqrt(in), or normal with a deviation of 1 / rank where `gaussian`; an embedding's A is 0 and
+// its B normal.
 [[nodiscard]] at::Tensor first_lora_value(const shapes::ParameterShape& shape,
+                                          bool gaussian,
                                           std::uint64_t seed,
                                           at::ScalarType dtype);
 

@@ -36,7 +36,8 @@ void release(Unit& unit, const std::set<const Parameter*>& lent) {
 
 at::Tensor logits_by_unit(Model& model, const at::Tensor& ids) {
   const at::NoGradGuard no_grad;
-  const TokenBatch batch{.ids_BT = ids, .labels_BT = {}, .rows = {}, .left_padding = {}, .inputs = {}};
+  const TokenBatch batch{
+      .ids_BT = ids, .labels_BT = {}, .rows = {}, .left_padding = {}, .inputs = {}};
   const ForwardContext context{.batch = batch};
   const std::set<const Parameter*> lent = lent_parameters(model.units);
   at::Tensor hidden;

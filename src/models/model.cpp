@@ -1,8 +1,13 @@
 #include "models/model.h"
 
+#include <algorithm>
 #include <functional>
+#include <set>
+#include <utility>
 
+#include "base/check.h"
 #include "models/first_values.h"
+#include "models/lora.h"
 #include "shapes/families.h"
 
 namespace zeroth::models {
@@ -19,45 +24,93 @@ class Builder {
       : options_(options), source_(std::move(source)) {
     model_.config = config;
     model_.shape = shapes::model_shape(config, options.families.shapes);
+    if (merges_at_one_end()) {
+      model_.shape = shapes::with_own_head(model_.shape);
+    }
     if (options.lora) {
-      model_.lora = shapes::lora_targets(model_.shape, options.lora->targets);
+      model_.lora = shapes::lora_targets(model_.shape, *options.lora);
+    }
+    if (options.freeze) {
+      trained_ = shapes::freeze_trained(model_.shape, *options.freeze);
+    }
+    if (model_.lora.own_head) {
+      model_.shape = shapes::with_own_head(model_.shape);
     }
   }
 
   Model build() {
-    UnitParts parts{.config = model_.config, .shape = model_.shape, .lora = lora_scale()};
     for (std::size_t index = 0; index < model_.shape.units.size(); ++index) {
-      parts.parameters.push_back(parameters_of(index));
+      parameters_.push_back(parameters_of(index));
     }
-    model_.units = make_units(std::move(parts), options_.families.units);
+    model_.units = make_units({.config = model_.config,
+                               .shape = model_.shape,
+                               .parameters = std::move(parameters_),
+                               .lora = lora()},
+                              options_.families.units);
     return std::move(model_);
   }
 
  private:
+  // A tied head and its embedding are one matrix until an adapter changes one of them.
+  [[nodiscard]] bool merges_at_one_end() const {
+    return std::any_of(options_.merge.begin(), options_.merge.end(), [](const auto& adapter) {
+      return adapter.targets.own_head || adapter.targets.find("lm_head") != nullptr ||
+             adapter.targets.find("model.embed_tokens") != nullptr;
+    });
+  }
+
+  [[nodiscard]] bool base_trains(const std::string& name) const {
+    if (options_.lora) {
+      return options_.trainable && model_.lora.trained.contains(name);
+    }
+    return options_.trainable && (!options_.freeze || trained_.contains(name));
+  }
+
   std::vector<Parameter> parameters_of(std::size_t index) const {
-    const bool base_trains = options_.trainable && !options_.lora;
     std::vector<Parameter> parameters;
     for (const ParameterShape& shape : model_.shape.units[index].parameters) {
+      const bool trains = base_trains(shape.name);
       Parameter& parameter = parameters.emplace_back(
-          Parameter{.name = shape.name, .trainable = base_trains, .decays = shape.decays});
-      source_(parameter, shape, first_dtype(base_trains));
+          Parameter{.name = shape.name, .trainable = trains, .decays = shape.decays});
+      source_(parameter, shape, first_dtype(trains));
     }
     if (options_.lora) {
-      for (const shapes::LinearShape& linear : model_.lora.by_unit[index]) {
-        append_lora(linear, parameters);
+      const std::size_t num_base = parameters.size();
+      for (const shapes::AdaptedModule& module : model_.lora.by_unit[index]) {
+        append_lora(module, num_base, parameters);
       }
     }
     return parameters;
   }
 
-  void append_lora(const shapes::LinearShape& linear, std::vector<Parameter>& parameters) const {
-    for (const ParameterShape& shape : shapes::lora_parameters(linear, options_.lora->rank)) {
-      parameters.push_back(
-          {.name = shape.name,
-           .value = first_lora_value(shape, options_.seed, first_dtype(options_.trainable)),
-           .trainable = options_.trainable,
-           .decays = true});
+  void append_lora(const shapes::AdaptedModule& module,
+                   std::size_t num_base,
+                   std::vector<Parameter>& parameters) const {
+    const bool gaussian = options_.lora->start == formats::kGaussianStart;
+    const at::ScalarType dtype = first_dtype(options_.trainable);
+    const std::vector<ParameterShape> wanted = shapes::lora_parameters(module);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      constexpr std::size_t kMagnitude = 2;
+      const at::Tensor value = i == kMagnitude
+                                   ? first_magnitude(module, num_base, parameters).to(dtype)
+                                   : first_lora_value(wanted[i], gaussian, options_.seed, dtype);
+      parameters.push_back({.name = wanted[i].name,
+                            .value = value,
+                            .trainable = options_.trainable,
+                            .decays = true});
     }
+  }
+
+  // The lengths of the weight's rows in the type that computes, so that B = 0 changes nothing.
+  at::Tensor first_magnitude(const shapes::AdaptedModule& module,
+                             std::size_t num_base,
+                             const std::vector<Parameter>& parameters) const {
+    const int index = index_of(parameters, module.module + ".weight");
+    const Parameter* weight = index >= 0 && static_cast<std::size_t>(index) < num_base
+                                  ? &parameters[static_cast<std::size_t>(index)]
+                                  : &parameters_.front().front();  // of a tied head
+    const at::Tensor& value = weight->value.defined() ? weight->value : weight->stored;
+    return row_lengths(value.to(options_.dtype), {}, {}, 0);
   }
 
   // What trains starts in fp32, so that its master copy loses nothing; the engine makes the rounded
@@ -66,27 +119,45 @@ class Builder {
     return trains ? at::kFloat : options_.dtype;
   }
 
-  [[nodiscard]] LoraScale lora_scale() const {
-    if (!options_.lora) {
-      return {};
+  [[nodiscard]] ModelLora lora() const {
+    ModelLora lora{.dropout = options_.lora ? options_.lora->dropout : 0, .modules = {}};
+    for (const auto& modules : model_.lora.by_unit) {
+      lora.modules.insert(lora.modules.end(), modules.begin(), modules.end());
     }
-    return {.scale = options_.lora->alpha / static_cast<double>(options_.lora->rank),
-            .dropout = options_.lora->dropout};
+    return lora;
   }
 
   ModelOptions options_;
   WeightSource source_;
   Model model_;
+  std::vector<std::vector<Parameter>> parameters_;  // by unit
+  std::set<std::string> trained_;                   // freeze
 };
+
+// A head that was tied has the embedding's values.
+std::string name_in_files(const formats::ModelWeights& weights, const std::string& name) {
+  return name == "lm_head.weight" && !weights.contains(name) ? "model.embed_tokens.weight" : name;
+}
+
+void merge_into(Parameter& parameter, const std::vector<AdapterToMerge>& adapters) {
+  for (const AdapterToMerge& adapter : adapters) {
+    if (adapter.changes(parameter.name)) {
+      parameter.stored = adapter.merged(parameter.name, parameter.stored);
+    }
+  }
+}
 
 }  // namespace
 
 Parameter* Model::find(const std::string& name) {
+  return const_cast<Parameter*>(std::as_const(*this).find(name));
+}
+
+const Parameter* Model::find(const std::string& name) const {
   for (const auto& unit : units) {
-    for (Parameter& parameter : unit->parameters()) {
-      if (parameter.name == name) {
-        return &parameter;
-      }
+    const auto& parameters = unit->parameters();
+    if (const int index = index_of(parameters, name); index >= 0) {
+      return &parameters[static_cast<std::size_t>(index)];
     }
   }
   return nullptr;
@@ -106,9 +177,11 @@ Model load_model(const formats::ModelConfig& config,
   return Builder(config,
                  options,
                  [&](Parameter& parameter, const ParameterShape& shape, at::ScalarType /*dtype*/) {
-                   const formats::TensorView& view = weights->at(shape.name);
+                   const formats::TensorView& view =
+                       weights->at(name_in_files(*weights, shape.name));
                    parameter.shape = view.shape;
                    parameter.stored = borrowed_tensor(view, weights);
+                   merge_into(parameter, options.merge);
                  })
       .build();
 }
@@ -124,13 +197,29 @@ Model random_model(const formats::ModelConfig& config, const ModelOptions& optio
 }
 
 void load_adapter(Model& model, const formats::SafetensorsFile& file) {
+  for (const shapes::SavedTensor& saved : model.lora.saved) {
+    if (!file.contains(saved.key)) {
+      continue;
+    }
+    Parameter* parameter = model.find(saved.parameter);
+    ZEROTH_CHECK(parameter != nullptr, "the model has no {}", saved.parameter);
+    const at::Tensor value = borrowed_tensor(file.at(saved.key));
+    if (parameter->value.defined()) {
+      parameter->value =
+          value.to(parameter->value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+    } else {
+      parameter->stored = value.clone();
+    }
+  }
+}
+
+void set_loraplus_rates(Model& model, double ratio, double embedding_factor) {
   for (const auto& unit : model.units) {
     for (Parameter& parameter : unit->parameters()) {
-      const std::string name = formats::kAdapterPrefix + parameter.name;
-      if (parameter.name.find(".lora_") != std::string::npos) {
-        parameter.value =
-            borrowed_tensor(file.at(name))
-                .to(parameter.value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+      if (parameter.name.ends_with(".lora_embedding_B")) {
+        parameter.rate_factor = embedding_factor;
+      } else if (parameter.name.ends_with(".lora_B.weight") || parameter.sizes().size() == 1) {
+        parameter.rate_factor = ratio;
       }
     }
   }

@@ -20,13 +20,12 @@ struct Blocks {
 
 Blocks blocks_of(const PlanInput& input, const ModelSize& size, const Work& work) {
   Blocks blocks;
-  bool below_trains = !input.lora;  // the embedding
+  bool below_trains = size.units.front().trainable > 0;  // the embedding
   for (std::size_t i = 1; i + 1 < size.units.size(); ++i) {
     const UnitSize& unit = size.units[i];
-    const BlockTraining training{.weights = !input.lora,
+    const BlockTraining training{.weights = unit.trains_whole(),
                                  .input_needs = below_trains,
                                  .dropout = input.lora && input.lora->dropout > 0,
-                                 .lora_rank = input.lora ? input.lora->rank : 0,
                                  .size = &unit};
     const UnitMemory memory = block_memory(input.model, training, work);
     const Bytes output = Bytes(work.bytes) * input.model.hidden_size * work.all_tokens();
@@ -53,7 +52,7 @@ Peak training_peak(const PlanInput& input, const ModelSize& size) {
   const Bytes embedded = Bytes(work.bytes) * input.model.hidden_size * work.all_tokens();
   return peak_of(embedded + blocks.saved,
                  blocks.working,
-                 head_memory(input.model, /*weights_train=*/!input.lora, work));
+                 head_memory(input.model, size.units.back().head_trains, work));
 }
 
 Peak evaluation_peak(const PlanInput& input) {

@@ -34,7 +34,6 @@ struct BlockTraining {
   bool weights = false;      // all of them train
   bool input_needs = false;  // something below trains, so a gradient goes through
   bool dropout = false;      // of the adapters' inputs
-  std::int64_t lora_rank = 0;
   const UnitSize* size = nullptr;
 };
 

@@ -90,8 +90,8 @@ PlanInput input_of(const Measured& run) {
   PlanInput input = input_for(run.shape);
   input.compute_bytes = run.bf16 ? 2 : 4;
   if (run.lora_rank > 0) {
-    input.lora =
-        shapes::LoraSettings{.rank = run.lora_rank, .dropout = run.dropout, .targets = run.targets};
+    input.lora = shapes::LoraSettings{
+        .rank = run.lora_rank, .dropout = run.dropout, .target_modules = run.targets};
   }
   input.micro_batch_rows = run.rows;
   input.row_tokens = run.tokens;

@@ -88,7 +88,8 @@ class Block {
   }
 
   [[nodiscard]] bool trains(BlockLinear linear) const {
-    return training_.weights || adapted(linear);
+    return training_.weights || adapted(linear) ||
+           training_.size->trained[static_cast<std::size_t>(linear)];
   }
 
   // rms_norm widens its operands and multiplies step by step.
@@ -106,12 +107,12 @@ class Block {
   [[nodiscard]] bool first_norm_needs() const { return training_.weights || training_.input_needs; }
 
   [[nodiscard]] bool attention_needs() const {
-    return first_norm_needs() || adapted(BlockLinear::kQuery) || adapted(BlockLinear::kKey) ||
-           adapted(BlockLinear::kValue);
+    return first_norm_needs() || trains(BlockLinear::kQuery) || trains(BlockLinear::kKey) ||
+           trains(BlockLinear::kValue);
   }
 
   [[nodiscard]] bool middle_needs() const {
-    return attention_needs() || adapted(BlockLinear::kOutput);
+    return attention_needs() || trains(BlockLinear::kOutput);
   }
 
   // The shared input of some linears: kept once, or with dropout once for each adapter, and its
@@ -166,16 +167,15 @@ class Block {
 
   // silu keeps gate, the product keeps silu(gate) and up; down keeps the product.
   [[nodiscard]] Bytes mlp() const {
-    const bool gate = middle_needs() || adapted(BlockLinear::kGate);
-    const bool up = middle_needs() || adapted(BlockLinear::kUp);
+    const bool gate = middle_needs() || trains(BlockLinear::kGate);
+    const bool up = middle_needs() || trains(BlockLinear::kUp);
     return number(inner_) * ((gate ? 2 : 0) + (up ? 1 : 0)) +
            inputs_of({BlockLinear::kDown}, inner_, gate || up);
   }
 
-  // x A^T of each adapter.
+  // x A^T of each adapter, and with DoRA what the magnitudes multiply.
   [[nodiscard]] Bytes adapters() const {
-    const auto& adapted = training_.size->adapted;
-    return number(training_.lora_rank) * std::count(adapted.begin(), adapted.end(), true);
+    return number(training_.size->ranks + training_.size->dora_outputs);
   }
 
   const BlockTraining& training_;

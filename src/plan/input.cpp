@@ -6,6 +6,7 @@
 #include "config/offload_names.h"
 #include "config/schema.h"
 #include "formats/adapter.h"
+#include "plan/trained_parts.h"
 #include <fmt/format.h>
 
 namespace zeroth::plan {
@@ -107,22 +108,14 @@ void fill_rows(const RunConfig& config, PlanInput& input) {
   input.eval_rows = evaluates ? config.batch.eval_rows : 0;
 }
 
-std::optional<shapes::LoraSettings> lora_of(const RunConfig& config) {
-  if (config.finetune.type != config::FinetuningType::kLora) {
-    return std::nullopt;
+void fill_training(const RunConfig& config, PlanInput& input) {
+  const std::vector<std::string> folders = config.model.adapter_folders();
+  if (config.finetune.type == config::FinetuningType::kFreeze) {
+    input.freeze = freeze_settings(config.finetune);
+  } else if (config.finetune.type == config::FinetuningType::kLora) {
+    const bool is_new = folders.empty() || config.finetune.create_new_adapter;
+    input.lora = is_new ? lora_settings(config) : formats::read_adapter_config(folders.back());
   }
-  if (!config.model.adapter_name_or_path.empty()) {
-    const formats::AdapterConfig adapter =
-        formats::read_adapter_config(config.model.adapter_name_or_path);
-    return shapes::LoraSettings{.rank = adapter.rank,
-                                .alpha = adapter.alpha,
-                                .dropout = adapter.dropout,
-                                .targets = adapter.target_modules};
-  }
-  return shapes::LoraSettings{.rank = config.finetune.lora_rank,
-                              .alpha = config.finetune.lora_alpha,
-                              .dropout = config.finetune.lora_dropout,
-                              .targets = config.finetune.lora_targets};
 }
 
 void refuse_divided_models(const RunConfig& config) {
@@ -144,7 +137,7 @@ PlanInput input_of(const RunConfig& config, const formats::ModelConfig& model) {
   refuse_divided_models(config);
   PlanInput input;
   input.model = model;
-  input.lora = lora_of(config);
+  fill_training(config, input);
   fill_types(config, input);
   fill_optimizer(config, input);
   fill_sharding(config, input);

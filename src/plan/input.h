@@ -6,7 +6,8 @@
 
 #include "config/run_config.h"
 #include "formats/model_config.h"
-#include "shapes/model_shape.h"
+#include "shapes/freeze.h"
+#include "shapes/lora.h"
 #include "shard/prefetch.h"
 
 namespace zeroth::plan {
@@ -38,7 +39,8 @@ struct Streaming {
 // Everything that a plan depends on, and nothing that it does not: no learning rate, no file.
 struct PlanInput {
   formats::ModelConfig model;
-  std::optional<shapes::LoraSettings> lora;  // nullopt: all weights train
+  std::optional<shapes::LoraSettings> lora;
+  std::optional<shapes::FreezeSettings> freeze;  // without lora
 
   std::string compute_type = "fp32";
   std::int64_t compute_bytes = 4;   // of one weight or activation
@@ -67,6 +69,8 @@ struct PlanInput {
   std::int64_t row_tokens = 1;
   std::int64_t row_targets = 0;  // labels of a row that are predicted; 0: all but the first token
   std::int64_t eval_rows = 0;    // rows of one forward while evaluating; 0: the run never does
+
+  [[nodiscard]] bool trains_all() const noexcept { return !lora && !freeze; }
 
   [[nodiscard]] std::int64_t targets_per_row() const noexcept {
     return row_targets > 0 ? row_targets : row_tokens - 1;

@@ -54,20 +54,8 @@ bool is_of_this_command(const Declaration& key) {
          !config::accepts(config::Command::kCheck, key);
 }
 
-const SettingInForce* find_setting(const RunConfig& config, const std::string& key) {
-  const auto found = std::find_if(config.settings.begin(),
-                                  config.settings.end(),
-                                  [&](const SettingInForce& one) { return one.key == key; });
-  return found == config.settings.end() ? nullptr : &*found;
-}
-
-Json value_of(const RunConfig& config, const std::string& key) {
-  const SettingInForce* setting = find_setting(config, key);
-  return setting == nullptr ? Json() : setting->value;
-}
-
 bool is_deepspeed_schedule(const RunConfig& config) {
-  const Json name = value_of(config, "lr_scheduler_type");
+  const Json name = config.value_of("lr_scheduler_type");
   const auto kind = name.is_string()
                         ? arithmetic::schedule_named(name.get_ref<const std::string&>())
                         : std::nullopt;
@@ -106,7 +94,7 @@ Json written_at(const std::string& path, const Json& value, const RunConfig& con
     return "auto";
   }
   if (path == kBetas) {
-    return Json::array({value_of(config, "adam_beta1"), value_of(config, "adam_beta2")});
+    return Json::array({config.value_of("adam_beta1"), config.value_of("adam_beta2")});
   }
   return path == "optimizer.type" ? type_in_deepspeed(value) : value;
 }
@@ -143,7 +131,7 @@ void add_type(const char* key,
               std::string_view block,
               const RunConfig& config,
               CarriedList& carried) {
-  const SettingInForce* type = find_setting(config, key);
+  const SettingInForce* type = config.find(key);
   const auto head = first_at(carried, block);
   const bool is_there = first_at(carried, std::string(block) + "type") != carried.end();
   if (type != nullptr && head != carried.end() && !is_there) {
@@ -154,7 +142,7 @@ void add_type(const char* key,
 // AdamW, or Adam with the decay in the gradient: DeepSpeed tells them apart by a switch.
 void add_adam_mode(const RunConfig& config, CarriedList& carried) {
   if (first_at(carried, kOptimizerBlock) != carried.end() &&
-      value_of(config, "optim") == "adam_l2") {
+      config.value_of("optim") == "adam_l2") {
     carried.push_back({.key = kAdamMode,
                        .value = false,
                        .source = "optim is adam_l2",

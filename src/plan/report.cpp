@@ -149,7 +149,7 @@ Json to_json(const Plan& plan) {
 std::vector<std::string> notes_of(const Plan& plan) {
   const PlanInput& input = plan.input;
   std::vector<std::string> notes{rows_note(input)};
-  if (input.lora) {
+  if (!input.trains_all()) {
     notes.push_back(frozen_note(input));
   }
   if (sharding_of(input).parameters) {

@@ -167,7 +167,7 @@ TEST(Window, IsSharedByTheRanksOfAHostAndWholeOnADevice) {
 TEST(Size, M07NothingTrainedIsAnError) {
   EXPECT_THROW(require_trainable({}), Error);
   PlanInput input = input_for({});
-  input.lora = shapes::LoraSettings{.rank = 8, .targets = {"no_such_proj"}};
+  input.lora = shapes::LoraSettings{.rank = 8, .target_modules = {"no_such_proj"}};
   EXPECT_THROW((void)size_of(input), Error);
 }
 

@@ -1,6 +1,9 @@
 #include "plan/units.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "shapes/families.h"
@@ -12,9 +15,9 @@ namespace {
 constexpr std::array<const char*, kNumBlockLinears> kLinearNames{
     "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"};
 
-void mark_adapted(const shapes::LinearShape& linear, UnitSize& unit) {
+void mark(const std::string& module, std::array<bool, kNumBlockLinears>& marks) {
   for (std::size_t i = 0; i < kNumBlockLinears; ++i) {
-    unit.adapted[i] = unit.adapted[i] || linear.module.ends_with(kLinearNames[i]);
+    marks[i] = marks[i] || module.ends_with(kLinearNames[i]);
   }
 }
 
@@ -33,42 +36,61 @@ void take_trainable(const std::vector<std::int64_t>& numels, std::int64_t ranks,
   unit.largest_trainable = numels.empty() ? 0 : *std::max_element(numels.begin(), numels.end());
 }
 
-UnitSize fully_trained(const shapes::UnitShape& shape, std::int64_t ranks) {
-  UnitSize unit;
-  take_trainable(numels_of(shape.parameters), ranks, unit);
-  return unit;
-}
+// Which parameters of the base train.
+using Trains = std::function<bool(const std::string&)>;
 
-UnitSize adapted(const shapes::UnitShape& shape,
-                 const std::vector<shapes::LinearShape>& linears,
-                 const PlanInput& input) {
+UnitSize sized(const shapes::UnitShape& shape,
+               const std::vector<shapes::AdaptedModule>& modules,
+               const Trains& trains,
+               std::int64_t ranks) {
   UnitSize unit;
-  std::vector<std::int64_t> numels;
-  for (const shapes::LinearShape& linear : linears) {
-    const auto more = numels_of(shapes::lora_parameters(linear, input.lora->rank));
-    numels.insert(numels.end(), more.begin(), more.end());
-    mark_adapted(linear, unit);
-  }
-  take_trainable(numels, input.ranks, unit);
-  for (const std::int64_t numel : numels_of(shape.parameters)) {
-    unit.frozen += numel;
-  }
-  return unit;
-}
-
-std::vector<UnitSize> units_of(const shapes::ModelShape& model, const PlanInput& input) {
-  std::vector<UnitSize> units;
-  if (!input.lora) {
-    for (const shapes::UnitShape& shape : model.units) {
-      units.push_back(fully_trained(shape, input.ranks));
+  std::vector<shapes::ParameterShape> trained;
+  for (const shapes::ParameterShape& parameter : shape.parameters) {
+    if (trains(parameter.name)) {
+      trained.push_back(parameter);
+      mark(parameter.name.substr(0, parameter.name.rfind('.')), unit.trained);
+      unit.head_trains = unit.head_trains || parameter.name == "lm_head.weight";
+    } else {
+      unit.frozen += parameter.numel();
     }
-    return units;
   }
-  const shapes::LoraTargets targets = shapes::lora_targets(model, input.lora->targets);
+  for (const shapes::AdaptedModule& module : modules) {
+    const auto more = shapes::lora_parameters(module);
+    trained.insert(trained.end(), more.begin(), more.end());
+    mark(module.module, unit.adapted);
+    unit.ranks += module.rank;
+    unit.dora_outputs += module.dora ? module.out_features : 0;
+  }
+  take_trainable(numels_of(trained), ranks, unit);
+  return unit;
+}
+
+struct Trained {
+  shapes::ModelShape shape;
+  std::vector<UnitSize> units;
+};
+
+Trained trained_model(const PlanInput& input) {
+  shapes::ModelShape model = shapes::model_shape(input.model);
+  shapes::LoraTargets lora;
+  lora.by_unit.resize(model.units.size());
+  std::set<std::string> frozen_but;
+  if (input.lora) {
+    lora = shapes::lora_targets(model, *input.lora);
+    frozen_but = lora.trained;
+    model = lora.own_head ? shapes::with_own_head(std::move(model)) : std::move(model);
+  } else if (input.freeze) {
+    frozen_but = shapes::freeze_trained(model, *input.freeze);
+  }
+  const Trains trains = [&](const std::string& name) {
+    return input.trains_all() || frozen_but.contains(name);
+  };
+  Trained trained;
   for (std::size_t i = 0; i < model.units.size(); ++i) {
-    units.push_back(adapted(model.units[i], targets.by_unit[i], input));
+    trained.units.push_back(sized(model.units[i], lora.by_unit[i], trains, input.ranks));
   }
-  return units;
+  trained.shape = std::move(model);
+  return trained;
 }
 
 // A tied head reads the embedding's weight, which is the only parameter there.
@@ -76,6 +98,7 @@ void take_borrowed(const shapes::ModelShape& model, std::vector<UnitSize>& units
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (!model.units[i].borrowed.empty()) {
       units[i].borrowed_padded = units.front().padded;
+      units[i].head_trains = units.front().frozen == 0;
     }
   }
 }
@@ -83,9 +106,9 @@ void take_borrowed(const shapes::ModelShape& model, std::vector<UnitSize>& units
 }  // namespace
 
 ModelSize size_of(const PlanInput& input) {
-  const shapes::ModelShape model = shapes::model_shape(input.model);
-  ModelSize size{.units = units_of(model, input)};
-  take_borrowed(model, size.units);
+  Trained model = trained_model(input);
+  ModelSize size{.units = std::move(model.units)};
+  take_borrowed(model.shape, size.units);
   for (const UnitSize& unit : size.units) {
     size.trainable += unit.trainable;
     size.frozen += unit.frozen;

@@ -21,6 +21,12 @@ struct UnitSize {
   std::int64_t largest_trainable = 0;            // of its parameters
   std::int64_t borrowed_padded = 0;              // of units whose parameters it reads as well
   std::array<bool, kNumBlockLinears> adapted{};  // blocks: which linears have an adapter
+  std::array<bool, kNumBlockLinears> trained{};  // blocks: whose weight trains
+  std::int64_t ranks = 0;                        // of its adapters, added up
+  std::int64_t dora_outputs = 0;                 // of its linears with a magnitude, added up
+  bool head_trains = false;                      // the head: its matrix, own or borrowed
+
+  [[nodiscard]] bool trains_whole() const noexcept { return frozen == 0 && trainable > 0; }
 };
 
 struct ModelSize {

@@ -65,10 +65,8 @@ std::string describe_missing(const ParameterShape& expected,
 void check_tensor(const ParameterShape& expected, const TensorView& found, Faults& faults) {
   if (found.shape != expected.shape) {
     faults.add([&] {
-      const bool is_turned = std::equal(found.shape.begin(),
-                                        found.shape.end(),
-                                        expected.shape.rbegin(),
-                                        expected.shape.rend());
+      const bool is_turned = std::equal(
+          found.shape.begin(), found.shape.end(), expected.shape.rbegin(), expected.shape.rend());
       return fmt::format("{} has shape [{}], expected [{}]{}",
                          expected.name,
                          fmt::join(found.shape, ", "),
@@ -130,24 +128,30 @@ LoraTargets targets_of(const ModelShape& model,
                        const formats::AdapterConfig& config,
                        const std::filesystem::path& path) {
   try {
-    return lora_targets(model, config.target_modules);
+    return lora_targets(model, config);
   } catch (const Error& error) {
     const ErrorKind kind = error.kind() == ErrorKind::kConfig ? ErrorKind::kModel : error.kind();
     throw Error(kind, fmt::format("the adapter of {}: {}", path.string(), error.what()));
   }
 }
 
-std::vector<ParameterShape> adapter_parameters(const LoraTargets& targets, std::int64_t rank) {
-  std::vector<ParameterShape> parameters;
-  for (const std::vector<LinearShape>& linears : targets.by_unit) {
-    for (const LinearShape& linear : linears) {
-      std::vector<ParameterShape> pair = lora_parameters(linear, rank);
-      pair[0].name = formats::adapter_tensor_name(linear.module, 'A');
-      pair[1].name = formats::adapter_tensor_name(linear.module, 'B');
-      parameters.insert(parameters.end(), pair.begin(), pair.end());
+// What the file must hold, and what it may hold besides if it is there.
+std::vector<ParameterShape> adapter_tensors(const LoraTargets& targets,
+                                            const formats::TensorFile& file) {
+  std::vector<ParameterShape> tensors;
+  for (const SavedTensor& saved : targets.saved) {
+    if (!saved.optional || file.contains(saved.key)) {
+      tensors.push_back({.name = saved.key, .shape = saved.shape});
     }
   }
-  return parameters;
+  return tensors;
+}
+
+// What an adapter says of its base, to be told where it does not fit.
+std::string origin_of(const formats::AdapterConfig& config) {
+  return config.base_model_name_or_path.empty()
+             ? std::string()
+             : fmt::format(", trained on {},", config.base_model_name_or_path);
 }
 
 }  // namespace
@@ -182,13 +186,12 @@ void check_adapter(const ModelShape& model,
   const LoraTargets targets = targets_of(model, config, file.path());
   Faults faults;
   check_contents(
-      adapter_parameters(targets, config.rank),
-      contents,
-      [](std::string_view) { return false; },
-      faults);
+      adapter_tensors(targets, file), contents, [](std::string_view) { return false; }, faults);
   faults.throw_if_any(
-      fmt::format("the adapter {} does not fit this model and its own adapter_config.json (r = {})",
+      fmt::format("the adapter {}{} does not fit this model and its own adapter_config.json (r = "
+                  "{})",
                   file.path().string(),
+                  origin_of(config),
                   config.rank),
       "Use the base model that the adapter was trained on, or fetch the adapter again.");
 }

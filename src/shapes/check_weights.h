@@ -2,7 +2,7 @@
 
 #include "formats/adapter.h"
 #include "formats/safetensors.h"
-#include "shapes/model_shape.h"
+#include "shapes/lora.h"
 
 // Proofs, before any long work, that files hold what a model or adapter needs and nothing it would
 // drop. Faults are reported together, as one Error of kModel that lists the first of them and
@@ -14,9 +14,8 @@ namespace zeroth::shapes {
 // of a tied model.
 void check_weights(const ModelShape& model, const formats::ModelWeights& weights);
 
-// Both tensors of every linear that the adapter's target_modules name are there with the shapes of
-// its rank, and there is no other tensor: PEFT itself only warns of these and then computes without
-// the adapter.
+// Every tensor of the adapter that its settings ask for is there with the shape of its rank, and
+// there is no other tensor: PEFT itself only warns of these and then computes without the adapter.
 void check_adapter(const ModelShape& model,
                    const formats::AdapterConfig& config,
                    const formats::TensorFile& file);

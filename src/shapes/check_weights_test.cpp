@@ -130,9 +130,9 @@ class CheckAdapter : public CheckWeights {
  protected:
   std::vector<TensorToWrite> adapter_tensors() {
     std::vector<TensorToWrite> tensors;
-    for (const auto& linears : lora_targets(model_, config_.target_modules).by_unit) {
-      for (const LinearShape& linear : linears) {
-        const auto parameters = lora_parameters(linear, config_.rank);
+    for (const auto& linears : lora_targets(model_, config_).by_unit) {
+      for (const AdaptedModule& linear : linears) {
+        const auto parameters = lora_parameters(linear);
         tensors.push_back(
             zeros_.make(formats::adapter_tensor_name(linear.module, 'A'), parameters[0].shape));
         tensors.push_back(

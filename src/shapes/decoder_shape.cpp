@@ -89,12 +89,18 @@ void add_mlp(UnitShape& unit, const std::string& module, const ModelConfig& conf
 UnitShape embedding_shape(const ModelConfig& config) {
   UnitShape unit{.name = "embedding"};
   unit.parameters.push_back({.name = kEmbedding, .shape = {config.vocab_size, config.hidden_size}});
+  unit.ends.push_back({.module = "model.embed_tokens",
+                       .in_features = config.vocab_size,
+                       .out_features = config.hidden_size,
+                       .is_embedding = true});
   return unit;
 }
 
 UnitShape head_shape(const ModelConfig& config) {
   UnitShape unit{.name = "head"};
   add_norm(unit, "model.norm", config.hidden_size, config);
+  unit.ends.push_back(
+      {.module = "lm_head", .in_features = config.hidden_size, .out_features = config.vocab_size});
   if (config.tie_word_embeddings) {
     unit.borrowed = {kEmbedding};
   } else {

@@ -1,5 +1,8 @@
 #include "train/result.h"
 
+#include <functional>
+#include <numeric>
+
 #include "train/engine_options.h"
 #include "train/save_result.h"
 
@@ -13,8 +16,12 @@ at::ScalarType result_dtype(const Trained& trained) {
 }
 
 std::int64_t result_bytes(const Trained& trained) {
-  const std::int64_t numbers =
-      trained.adapter ? trained.model.num_trainable() : trained.model.num_parameters();
+  std::int64_t numbers = 0;
+  for (const shapes::SavedTensor& saved : trained.model.lora.saved) {
+    numbers += std::accumulate(
+        saved.shape.begin(), saved.shape.end(), std::int64_t{1}, std::multiplies<>());
+  }
+  numbers = trained.adapter ? numbers : trained.model.num_parameters();
   return numbers * static_cast<std::int64_t>(c10::elementSize(result_dtype(trained)));
 }
 

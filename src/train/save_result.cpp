@@ -91,14 +91,12 @@ std::vector<fs::path> save_adapter(const fs::path& folder,
                                    const engine::Engine& engine,
                                    const formats::AdapterConfig& config) {
   TensorsInTurn tensors(at::kFloat);
-  for (const auto& unit : model.units) {
-    for (const models::Parameter& parameter : unit->parameters()) {
-      if (parameter.trainable) {
-        tensors.add(formats::kAdapterPrefix + parameter.name, parameter.sizes(), [&] {
-          return engine.parameter_value(parameter.name);
-        });
-      }
-    }
+  for (const shapes::SavedTensor& saved : model.lora.saved) {
+    const models::Parameter* parameter = model.find(saved.parameter);
+    ZEROTH_CHECK(parameter != nullptr, "the model has no {}", saved.parameter);
+    tensors.add(saved.key, saved.shape, [&engine, parameter] {
+      return parameter->trainable ? engine.parameter_value(parameter->name) : parameter->value;
+    });
   }
   if (engine.comm().rank() != 0) {
     formats::walk_weights_file(tensors.to_write());

@@ -15,7 +15,8 @@
 // aborted.
 namespace zeroth::train {
 
-// adapter_config.json and adapter_model.safetensors (fp32).
+// adapter_config.json and adapter_model.safetensors (fp32), with all that PEFT keeps in it and the
+// biases that were trained, which PEFT itself leaves out with bias "lora_only".
 std::vector<std::filesystem::path> save_adapter(const std::filesystem::path& folder,
                                                 const models::Model& model,
                                                 const engine::Engine& engine,

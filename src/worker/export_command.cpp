@@ -41,9 +41,7 @@ DType type_to_write(config::StoredType asked, DType stored) {
 }
 
 at::ScalarType scalar_type_of(DType dtype) {
-  return dtype == DType::kF32    ? at::kFloat
-         : dtype == DType::kBF16 ? at::kBFloat16
-                                 : at::kHalf;
+  return dtype == DType::kF32 ? at::kFloat : dtype == DType::kBF16 ? at::kBFloat16 : at::kHalf;
 }
 
 // The tensors of the result; each is made when its turn comes, and the one before is gone by then.
@@ -73,7 +71,7 @@ class ToWrite {
  private:
   std::span<const std::byte> bytes_of(const at::Tensor& value, DType dtype) {
     held_ = value.to(scalar_type_of(dtype)).contiguous();
-    return {static_cast<const std::byte*>(held_.const_data_ptr()), held_.nbytes()};
+    return {static_cast<const std::byte*>(held_.data_ptr()), held_.nbytes()};
   }
 
   std::vector<formats::TensorToWrite> tensors_;
@@ -128,12 +126,13 @@ void require_same(const Difference& difference, DType written, const fs::path& o
     return;
   }
   remove_results(output);
-  throw Error(ErrorKind::kInternal,
-              fmt::format("the merged model gives other logits than the adapters do: {:.3g} of their "
-                          "size, where {:.3g} is rounding\n  It was removed; the adapters are as "
-                          "they were.",
-                          difference.relative,
-                          allowed(written)));
+  throw Error(
+      ErrorKind::kInternal,
+      fmt::format("the merged model gives other logits than the adapters do: {:.3g} of their "
+                  "size, where {:.3g} is rounding\n  It was removed; the adapters are as "
+                  "they were.",
+                  difference.relative,
+                  allowed(written)));
 }
 
 std::int64_t bytes_of(const std::vector<formats::TensorToWrite>& tensors) {
@@ -147,22 +146,24 @@ std::int64_t bytes_of(const std::vector<formats::TensorToWrite>& tensors) {
 void require_room(std::int64_t needed, const fs::path& output) {
   const auto free = static_cast<std::int64_t>(fs::space(output).available);
   if (needed > free) {
-    throw Error(ErrorKind::kDisk,
-                fmt::format("the merged model takes {} and the disk of --output_dir {} has {} left\n"
-                            "  Free some space or choose another folder.",
-                            observe::bytes_text(needed),
-                            output.string(),
-                            observe::bytes_text(free)));
+    throw Error(
+        ErrorKind::kDisk,
+        fmt::format("the merged model takes {} and the disk of --output_dir {} has {} left\n"
+                    "  Free some space or choose another folder.",
+                    observe::bytes_text(needed),
+                    output.string(),
+                    observe::bytes_text(free)));
   }
 }
 
 void tell(const config::RunConfig& config,
           const std::vector<fs::path>& files,
           const Difference& difference) {
-  log::info(fmt::format("logits of merged and unmerged weights differ by {:.2g} at the most, {:.2g} "
-                        "of their size",
-                        difference.largest,
-                        difference.relative));
+  log::info(
+      fmt::format("logits of merged and unmerged weights differ by {:.2g} at the most, {:.2g} "
+                  "of their size",
+                  difference.largest,
+                  difference.relative));
   log::info("files:");
   for (const fs::path& file : files) {
     log::info(fmt::format("  {} ({})",

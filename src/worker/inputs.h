@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "formats/adapter.h"
 #include "inputs/data_inputs.h"
+#include "models/merged_base.h"
 #include "models/model.h"
 
 // What train, eval and predict read before they start. Data is read before weights: a bad row is
@@ -27,8 +28,9 @@ void report_rows(const config::RunConfig& config,
                  const Inputs& inputs,
                  const data::Dataset& dataset);
 
-// The model with its adapter, fresh or read, as the run asks for; `trains` false freezes
-// everything. Files that bring a checksum are read whole and compared with it. Collective.
+// The model with its adapters, fresh or read, as the run asks for: of several that are given all
+// but the last are merged into the base. `trains` false freezes everything. Files that bring a
+// checksum are read whole and compared with it. Collective.
 struct LoadedModel {
   models::Model model;
   std::optional<formats::AdapterConfig> adapter;  // what would be saved
@@ -39,6 +41,12 @@ struct LoadedModel {
                                      const Inputs& inputs,
                                      bool trains,
                                      comm::Communicator& comm);
+
+// The base with all given adapters in it, value by value; and with the last one beside it, the
+// others in it.
+[[nodiscard]] models::MergedBase open_merged_base(const config::RunConfig& config,
+                                                  const Inputs& inputs);
+[[nodiscard]] models::Model load_unmerged(const config::RunConfig& config, const Inputs& inputs);
 
 // An engine that only runs forwards, on each rank of `comm` by itself.
 [[nodiscard]] std::unique_ptr<engine::Engine> inference_engine(

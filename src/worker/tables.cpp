@@ -3,6 +3,7 @@
 #include <cmath>
 #include <csignal>
 
+#include "base/text.h"
 #include "config/schedule_rules.h"
 #include "observe/progress.h"
 #include <fmt/format.h>
@@ -61,6 +62,28 @@ std::string precision_text(const config::RunConfig& config) {
   return "fp32";
 }
 
+// The adapters that were merged into the base come before the one that was trained on it.
+std::string adapters_for_next(const config::RunConfig& config) {
+  std::vector<std::string> folders = config.model.adapter_folders();
+  if (!config.finetune.create_new_adapter && !folders.empty()) {
+    folders.pop_back();
+  }
+  folders.push_back(config.output.output_dir);
+  return join(folders, ",");
+}
+
+const char* method_of(const config::RunConfig& config) {
+  switch (config.finetune.type) {
+    case config::FinetuningType::kLora:
+      return config.finetune.use_dora ? "DoRA" : "LoRA";
+    case config::FinetuningType::kFreeze:
+      return "freeze-tuning";
+    case config::FinetuningType::kFull:
+      break;
+  }
+  return "full fine-tuning";
+}
+
 std::string next_command(const config::RunConfig& config) {
   const bool lora = config.finetune.type == config::FinetuningType::kLora;
   const std::string format =
@@ -68,7 +91,7 @@ std::string next_command(const config::RunConfig& config) {
   const std::string model =
       lora ? fmt::format("--model_name_or_path {} --adapter_name_or_path {}",
                          quoted(config.model.model_name_or_path),
-                         quoted(config.output.output_dir))
+                         quoted(adapters_for_next(config)))
            : fmt::format("--model_name_or_path {}", quoted(config.output.output_dir));
   return fmt::format(
       "zeroth predict {}{} --dataset ROWS.json --output_dir predictions", model, format);
@@ -79,13 +102,12 @@ std::string next_command(const config::RunConfig& config) {
 std::string model_line(const models::Model& model, const config::RunConfig& config) {
   const std::int64_t all = model.num_parameters();
   const std::int64_t trainable = model.num_trainable();
-  return fmt::format(
-      "trainable params: {} || all params: {} || trainable%: {:.4f} ({}, {})",
-      grouped(trainable),
-      grouped(all),
-      percent(trainable, all),
-      config.finetune.type == config::FinetuningType::kLora ? "LoRA" : "full fine-tuning",
-      precision_text(config));
+  return fmt::format("trainable params: {} || all params: {} || trainable%: {:.4f} ({}, {})",
+                     grouped(trainable),
+                     grouped(all),
+                     percent(trainable, all),
+                     method_of(config),
+                     precision_text(config));
 }
 
 std::string lora_line(const models::Model& model) {
@@ -93,7 +115,9 @@ std::string lora_line(const models::Model& model) {
   for (const auto& [name, count] : model.lora.counts) {
     modules += fmt::format("{}{}: {}", modules.empty() ? "" : ", ", name, count);
   }
-  return "LoRA on " + modules + " modules";
+  const std::size_t trained = model.lora.trained.size();
+  return "LoRA on " + modules + " modules" +
+         (trained == 0 ? "" : fmt::format(", and {} tensors of the model in full", trained));
 }
 
 std::string data_line(const std::string& what, const data::Dataset& dataset) {

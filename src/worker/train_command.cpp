@@ -73,18 +73,19 @@ void require_memory(const plan::PlanInput& input) {
   if (needed <= available) {
     return;
   }
-  throw Error(ErrorKind::kMemory,
-              fmt::format("weights, gradients and optimizer state need {} of memory on this host "
-                          "({} rank{}), {} are available\n  {} zeroth plan says what every choice "
-                          "needs.",
-                          observe::bytes_text(needed),
-                          ranks,
-                          ranks == 1 ? "" : "s",
-                          observe::bytes_text(available),
-                          input.lora ? "bf16 halves the weights; offload_param nvme at stage 3 "
-                                       "lets trained ones rest in files."
-                                     : "LoRA needs a small part of it; offload_optimizer and "
-                                       "offload_param nvme at stage 3 let it rest in files."));
+  throw Error(
+      ErrorKind::kMemory,
+      fmt::format("weights, gradients and optimizer state need {} of memory on this host "
+                  "({} rank{}), {} are available\n  {} zeroth plan says what every choice "
+                  "needs.",
+                  observe::bytes_text(needed),
+                  ranks,
+                  ranks == 1 ? "" : "s",
+                  observe::bytes_text(available),
+                  !input.trains_all() ? "bf16 halves the weights; offload_param nvme at stage 3 "
+                                        "lets trained ones rest in files."
+                                      : "LoRA needs a small part of it; offload_optimizer and "
+                                        "offload_param nvme at stage 3 let it rest in files."));
 }
 
 // Better now than after hours: a result and a checkpoint that have no room are refused before the

@@ -25,6 +25,11 @@ bool is_ready(const at::Tensor& stored, at::ScalarType dtype) {
   return stored.scalar_type() == dtype && address % c10::elementSize(dtype) == 0;
 }
 
+// Not of this process alone, as a merged weight is.
+bool is_mapped(const at::Tensor& stored) {
+  return !stored.storage().resizable();
+}
+
 // A parameter's elements in the buffer of its unit.
 struct InBuffer {
   Parameter* parameter = nullptr;
@@ -47,7 +52,8 @@ class Holder {
       if (parameter.trainable || parameter.value.defined()) {
         continue;
       }
-      if (options_.share && is_ready(parameter.stored, options_.dtype)) {
+      const bool whole_here = comm_.size() == 1 || is_mapped(parameter.stored);
+      if (options_.share && whole_here && is_ready(parameter.stored, options_.dtype)) {
         borrow(parameter);
       } else if (options_.share && comm_.size() > 1) {
         to_convert.push_back(&parameter);

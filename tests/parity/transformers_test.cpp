@@ -101,40 +101,6 @@ TEST_F(Llama3, ThreeAdamWSteps) {
   }
 }
 
-TEST_F(Llama3, PeftAdapter) {
-  TraineeOptions lora = options();
-  const std::filesystem::path folder = reference("peft/llama3/plain");
-  const formats::AdapterConfig config = formats::read_adapter_config(folder);
-  lora.model.lora = shapes::LoraSettings{
-      .rank = config.rank, .alpha = config.alpha, .targets = config.target_modules};
-  lora.adapter = folder / "adapter_model.safetensors";
-  Trainee trainee = make_trainee(std::move(lora));
-  const models::TokenBatch batch = inputs();
-  const formats::SafetensorsFile expected(folder / "golden.safetensors");
-  EXPECT_LE(logits_excess(logits(*trainee.engine, batch.ids_BT), tensor(expected, "logits")), 1.0);
-  const at::Tensor losses = tensor(expected, "step_losses");
-  for (int step = 0; step < 3; ++step) {
-    const engine::Loss loss = trainee.engine->forward(batch);
-    EXPECT_NEAR(loss.mean(), losses[step].item<double>(), 2e-5);
-    trainee.engine->backward(loss);
-    if (step == 0) {
-      const formats::SafetensorsFile gradients(folder / "grads.safetensors");
-      for (const auto& [name, view] : gradients.tensors()) {
-        const at::Tensor value =
-            trainee.engine->gradient_value(name.substr(std::string("base_model.model.").size()));
-        EXPECT_LT(relative_norm(value, tensor(gradients, name)), 1e-5) << name;
-      }
-    }
-    EXPECT_TRUE(trainee.engine->step().updated);
-  }
-  const formats::SafetensorsFile after(folder / "after3.safetensors");
-  for (const auto& [name, view] : after.tensors()) {
-    const at::Tensor value =
-        trainee.engine->parameter_value(name.substr(std::string("base_model.model.").size()));
-    EXPECT_LT(relative_norm(value, tensor(after, name)), 1e-5) << name;
-  }
-}
-
 // The Trainer counts labels before shifting, so a label at position 0 enters its count though
 // nothing predicts it; the same weight is given to the engine here.
 std::int64_t unshifted_count(const at::Tensor& labels_BT) {

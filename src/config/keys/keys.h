@@ -14,6 +14,7 @@ namespace zeroth::config {
 using Declarations = std::vector<Declaration>;
 
 [[nodiscard]] Declarations model_keys();
+[[nodiscard]] Declarations finetune_keys();  // a part of them: what is trained
 [[nodiscard]] Declarations data_keys();
 [[nodiscard]] Declarations training_keys();
 [[nodiscard]] Declarations zero_keys();       // a part of them: what ZeRO does

@@ -1,38 +1,17 @@
 #include "config/keys/forms.h"
 
-// LLaMA-Factory's options of what is trained and by which method. Adapters, frozen blocks and
-// records come first; methods that Zeroth has not follow in llama_factory_methods.cpp.
+// LLaMA-Factory's options of what is trained and by which method, but for those that act
+// (keys/finetune.cpp). Adapters and records come first; methods that Zeroth has not follow in
+// llama_factory_methods.cpp.
 namespace zeroth::config {
 namespace {
 
-Declaration if_frozen(Declaration key) {
-  return only_if("finetuning_type", "freeze", std::move(key));
-}
-
 Declarations adapter_keys() {
   return {
-      planned("additional_target",
-              names(),
-              "modules that are trained in full beside the adapter",
-              "only the adapter's matrices are trained"),
-      planned("create_new_adapter",
+      refused("lora_bias",
               flag(false),
-              "merge the given adapter and start a new one",
-              "an adapter that is given is trained on"),
-      planned("use_rslora",
-              flag(false),
-              "scale the adapter by the root of its rank",
-              "only plain LoRA is built"),
-      planned(
-          "use_dora", flag(false), "train the weights' lengths apart", "only plain LoRA is built"),
-      planned("loraplus_lr_ratio",
-              number(kPositive),
-              "learning rate of B over that of A",
-              "both matrices of an adapter learn at one rate"),
-      planned("loraplus_lr_embedding",
-              number(kNotNegative, 1e-6),
-              "learning rate of an adapter on the embedding",
-              "all matrices learn at one rate"),
+              "give each adapter's B a bias",
+              "B has no bias: --bias trains those of the model"),
       refused("pissa_init",
               flag(false),
               "start the adapter from the weights' main directions",
@@ -51,20 +30,6 @@ Declarations adapter_keys() {
 
 Declarations freeze_keys() {
   return {
-      if_frozen(also_called({"num_layer_trainable"},
-                            planned("freeze_trainable_layers",
-                                    whole({}, 2, "blocks"),
-                                    "blocks to train: the last ones, or the first if negative",
-                                    "freeze-tuning is not built yet"))),
-      if_frozen(also_called({"name_module_trainable"},
-                            planned("freeze_trainable_modules",
-                                    names(Json::array({"all"})),
-                                    "modules of a block to train",
-                                    "freeze-tuning is not built yet"))),
-      if_frozen(planned("freeze_extra_modules",
-                        names(),
-                        "modules outside the blocks to train",
-                        "freeze-tuning is not built yet")),
       harmless("freeze_vision_tower",
                flag(true),
                "do not train the part that sees",

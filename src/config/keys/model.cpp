@@ -5,31 +5,12 @@ namespace zeroth::config {
 namespace {
 
 constexpr auto kModelSection = "Model";
-constexpr auto kFinetuneSection = "Fine-tuning";
-
-std::optional<std::string> only_with_lora(const Values& values) {
-  if (values.is("finetuning_type", "full")) {
-    return "finetuning_type is full: there is no adapter";
-  }
-  return std::nullopt;
-}
 
 std::optional<std::string> only_with_frozen_weights(const Values& values) {
   if (values.command() == Command::kTrain && values.is("finetuning_type", "full")) {
     return "finetuning_type is full: no weights are frozen";
   }
   return std::nullopt;
-}
-
-std::optional<std::string> only_for_a_new_adapter(const Values& values) {
-  if (values.given("adapter_name_or_path")) {
-    return "the adapter that is given brings its own";
-  }
-  return only_with_lora(values);
-}
-
-std::optional<RuleValue> twice_the_rank(const Values& values) {
-  return RuleValue{2.0 * values["lora_rank"].get<double>(), "2 x lora_rank"};
 }
 
 // A switch of one precision; off, it leaves the others alone.
@@ -44,62 +25,6 @@ Field switch_of(Precision precision) {
               config.model.precision = Precision::kFp32;
             }
           }};
-}
-
-Declarations finetune_keys() {
-  return {
-      {.name = "finetuning_type",
-       .type = ValueType::kChoice,
-       .choices = choices_of<FinetuningType>(),
-       .planned_choices = {{"freeze", "full and lora are built so far"}},
-       .refused_choices = {{"oft", "orthogonal adapters are not built; use lora"}},
-       .default_value = "lora",
-       .section = kFinetuneSection,
-       .commands = kTrainOnly,
-       .help = "train a LoRA adapter or all weights",
-       .field = field(&RunConfig::finetune, &FinetuneSettings::type),
-       .on_resume = OnResume::kNeedsAllow},
-      {.name = "lora_rank",
-       .aliases = {"lora_r"},
-       .type = ValueType::kInteger,
-       .range = {.min = 1, .max = 1e6},
-       .default_value = 8,
-       .section = kFinetuneSection,
-       .commands = kTrainOnly,
-       .help = "rank of the adapter's matrices",
-       .without_effect = only_with_lora,
-       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_rank),
-       .on_resume = OnResume::kNeedsAllow},
-      {.name = "lora_alpha",
-       .type = ValueType::kNumber,
-       .range = kPositive,
-       .section = kFinetuneSection,
-       .commands = kTrainOnly,
-       .help = "scale of the adapter: alpha / rank; default 2 x lora_rank",
-       .without_effect = only_with_lora,
-       .rule = twice_the_rank,
-       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_alpha),
-       .on_resume = OnResume::kNeedsAllow},
-      {.name = "lora_dropout",
-       .type = ValueType::kNumber,
-       .range = {.min = 0, .max = 1, .max_excluded = true},
-       .default_value = 0.0,
-       .section = kFinetuneSection,
-       .commands = kTrainOnly,
-       .help = "share of the adapter's inputs that is zeroed while training",
-       .without_effect = only_with_lora,
-       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_dropout)},
-      {.name = "lora_target",
-       .aliases = {"lora_target_modules"},
-       .type = ValueType::kList,
-       .default_value = Json::array({"all"}),
-       .section = kFinetuneSection,
-       .commands = kTrainOnly,
-       .help = "which linears get an adapter: all, or names such as q_proj,v_proj",
-       .without_effect = only_for_a_new_adapter,
-       .field = field(&RunConfig::finetune, &FinetuneSettings::lora_targets),
-       .on_resume = OnResume::kNeedsAllow},
-  };
 }
 
 }  // namespace
@@ -139,8 +64,11 @@ Declarations model_keys() {
        .old_names = {"checkpoint_dir"},
        .section = kModelSection,
        .commands = kRunFamily,
-       .help = "a PEFT adapter folder to add to the model",
-       .field = field(&RunConfig::model, &ModelSettings::adapter_name_or_path)},
+       .help =
+           "a PEFT adapter folder to add to the model; of several, with commas between them, all "
+           "but the last are merged into it",
+       .field = field(&RunConfig::model, &ModelSettings::adapter_name_or_path),
+       .on_resume = OnResume::kNeedsAllow},
       {.name = "share_frozen",
        .type = ValueType::kBoolean,
        .default_value = true,

@@ -1,0 +1,219 @@
+// The model of a run, with the adapters that are given or asked for.
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "formats/safetensors.h"
+#include "formats/verify_content.h"
+#include "memory/tensor_tally.h"
+#include "plan/trained_parts.h"
+#include "shapes/check_weights.h"
+#include "shapes/families.h"
+#include "train/engine_options.h"
+#include "worker/inputs.h"
+#include <fmt/format.h>
+
+namespace zeroth::worker {
+namespace {
+
+namespace fs = std::filesystem;
+using formats::AdapterConfig;
+using FilePtr = std::shared_ptr<const formats::SafetensorsFile>;
+
+// An adapter that was read.
+struct GivenAdapter {
+  std::string folder;
+  AdapterConfig config;
+};
+
+// An adapter that is read brings its own shape; asking for another one at the same time is a
+// contradiction.
+void refuse_other_shape(const config::RunConfig& config, const GivenAdapter& adapter) {
+  const config::FinetuneSettings& asked = config.finetune;
+  std::string differences;
+  auto compare = [&](const char* key, double wanted, double stored) {
+    if (config.is_given(key) && wanted != stored) {
+      differences +=
+          fmt::format("\n  {} {} (command line), {} in the adapter", key, wanted, stored);
+    }
+  };
+  compare(
+      "lora_rank", static_cast<double>(asked.lora_rank), static_cast<double>(adapter.config.rank));
+  compare("lora_alpha", asked.lora_alpha, adapter.config.alpha);
+  if (!differences.empty()) {
+    throw Error(
+        ErrorKind::kConfig,
+        fmt::format("{} holds an adapter of another shape:{}\n  Leave these options out, or "
+                    "train a new adapter.",
+                    adapter.folder,
+                    differences));
+  }
+}
+
+fs::path last_part(const std::string& path) {
+  const fs::path normal = fs::path(path).lexically_normal();
+  return normal.has_filename() ? normal.filename() : normal.parent_path().filename();
+}
+
+// A folder's name proves nothing, but an adapter that fits by its shapes alone is worth a word.
+void warn_of_other_base(const config::RunConfig& config, const GivenAdapter& adapter) {
+  const std::string& base = adapter.config.base_model_name_or_path;
+  const std::string model = config.model_as_given();
+  if (!base.empty() && last_part(base) != last_part(model)) {
+    log::warn(
+        fmt::format("the adapter {} was trained on {}, and is added to {}\n  Its shapes are "
+                    "compared; if the models are two, its numbers mean nothing here.",
+                    adapter.folder,
+                    base,
+                    model));
+  }
+}
+
+std::vector<GivenAdapter> given_adapters(const config::RunConfig& config) {
+  std::vector<GivenAdapter> adapters;
+  for (const std::string& folder : config.model.adapter_folders()) {
+    adapters.push_back({folder, formats::read_adapter_config(folder)});
+    warn_of_other_base(config, adapters.back());
+  }
+  return adapters;
+}
+
+// What was asked for and changes nothing would be lost in silence.
+void refuse_idle_settings(const models::Model& model) {
+  if (!model.lora.idle.empty()) {
+    throw Error(
+        ErrorKind::kConfig,
+        fmt::format("settings of the adapter that do nothing on this model:\n    {}\n  Leave "
+                    "them out, or correct them.",
+                    join(model.lora.idle, "\n    ")));
+  }
+}
+
+FilePtr open_weights_of(const std::string& folder) {
+  auto file = std::make_shared<const formats::SafetensorsFile>(fs::path(folder) /
+                                                               formats::kAdapterWeightsFile);
+  formats::verify_content(*file);  // small enough for every rank to read
+  return file;
+}
+
+std::vector<models::AdapterToMerge> adapters_to_merge(const shapes::ModelShape& shape,
+                                                      const std::vector<GivenAdapter>& adapters) {
+  std::vector<models::AdapterToMerge> merged;
+  for (const GivenAdapter& adapter : adapters) {
+    const FilePtr file = open_weights_of(adapter.folder);
+    shapes::check_adapter(shape, adapter.config, *file);
+    merged.push_back({shapes::lora_targets(shape, adapter.config), file});
+    log::info(fmt::format("merged into the base: {}", adapter.folder));
+  }
+  return merged;
+}
+
+// Takes the adapter that goes on, or is applied, out of the list.
+std::optional<GivenAdapter> take_last(const config::RunConfig& config,
+                                      std::vector<GivenAdapter>& adapters) {
+  if (adapters.empty() || config.finetune.create_new_adapter) {
+    return std::nullopt;
+  }
+  std::optional<GivenAdapter> last = std::move(adapters.back());
+  adapters.pop_back();
+  refuse_other_shape(config, *last);
+  last->config.base_model_name_or_path = config.model_as_given();
+  if (config.is_given("lora_dropout")) {
+    last->config.dropout = config.finetune.lora_dropout;
+  }
+  return last;
+}
+
+// LoRA+'s rate of an embedding is a rate, and Parameter has a factor of the schedule's.
+void set_rates(const config::RunConfig& config, models::Model& model) {
+  if (!config.finetune.loraplus_lr_ratio) {
+    return;
+  }
+  const double rate = config.optimizer.learning_rate;
+  const double embedding = config.finetune.loraplus_lr_embedding;
+  models::set_loraplus_rates(
+      model, *config.finetune.loraplus_lr_ratio, rate > 0 ? embedding / rate : 0);
+}
+
+// As the settings say, with the adapter that goes on; nullopt: no adapter.
+std::optional<AdapterConfig> adapter_of(const config::RunConfig& config,
+                                        const std::optional<GivenAdapter>& last,
+                                        bool trains) {
+  if (last) {
+    return last->config;
+  }
+  const bool lora = config.finetune.type == config::FinetuningType::kLora;
+  return trains && lora ? std::optional(plan::lora_settings(config)) : std::nullopt;
+}
+
+std::shared_ptr<const formats::ModelWeights> open_base(const config::RunConfig& config,
+                                                       const shapes::ModelShape& shape,
+                                                       comm::Communicator& comm) {
+  auto weights = std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path);
+  shapes::check_weights(shape, *weights);
+  formats::verify_content(*weights, comm.on_host().rank, comm.on_host().size);
+  return weights;
+}
+
+}  // namespace
+
+LoadedModel load_model(const config::RunConfig& config,
+                       const Inputs& inputs,
+                       bool trains,
+                       comm::Communicator& comm) {
+  auto tally = std::make_shared<memory::Tally>();
+  const memory::TensorScope counted(tally, memory::Purpose::kWeights);
+  const shapes::ModelShape shape = shapes::model_shape(inputs.model_config);
+  const auto weights = open_base(config, shape, comm);
+  std::vector<GivenAdapter> adapters = given_adapters(config);
+  const std::optional<GivenAdapter> last = take_last(config, adapters);
+  LoadedModel loaded{.adapter = adapter_of(config, last, trains), .tally = std::move(tally)};
+  models::ModelOptions options{.dtype = train::compute_dtype(config),
+                               .lora = loaded.adapter,
+                               .merge = adapters_to_merge(shape, adapters),
+                               .trainable = trains,
+                               .seed = config.seed};
+  if (trains && config.finetune.type == config::FinetuningType::kFreeze) {
+    options.freeze = plan::freeze_settings(config.finetune);
+  }
+  const FilePtr file = last ? open_weights_of(last->folder) : nullptr;
+  if (last) {
+    shapes::check_adapter(shape, last->config, *file);
+  }
+  loaded.model = models::load_model(inputs.model_config, weights, options);
+  if (loaded.adapter) {
+    loaded.adapter->target_modules = loaded.model.lora.target_modules;
+  }
+  if (last) {
+    models::load_adapter(loaded.model, *file);
+  } else if (loaded.adapter) {
+    refuse_idle_settings(loaded.model);
+  }
+  set_rates(config, loaded.model);
+  comm.barrier("check of the weights");  // what one rank proved, all may use
+  return loaded;
+}
+
+models::MergedBase open_merged_base(const config::RunConfig& config, const Inputs& inputs) {
+  const shapes::ModelShape shape = shapes::model_shape(inputs.model_config);
+  auto weights = std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path);
+  shapes::check_weights(shape, *weights);
+  formats::verify_content(*weights, /*part=*/0, /*of=*/1);
+  return {inputs.model_config, weights, adapters_to_merge(shape, given_adapters(config))};
+}
+
+models::Model load_unmerged(const config::RunConfig& config, const Inputs& inputs) {
+  const shapes::ModelShape shape = shapes::model_shape(inputs.model_config);
+  std::vector<GivenAdapter> before = given_adapters(config);
+  const GivenAdapter last = std::move(before.back());
+  before.pop_back();
+  models::Model model = models::load_model(
+      inputs.model_config,
+      std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path),
+      {.lora = last.config, .merge = adapters_to_merge(shape, before), .trainable = false});
+  models::load_adapter(model, *open_weights_of(last.folder));
+  return model;
+}
+
+}  // namespace zeroth::worker
