@@ -15,7 +15,8 @@ class Families : public Checkpoints {
   // The tiny model's sizes as a config of another family, with a window that rows cross.
   void write_config(const std::string& family) const {
     Json config = Json::parse(content_of(path("model/config.json")));
-    for (const char* own : {"architectures", "hidden_act", "tie_word_embeddings"}) {
+    for (const char* own :
+         {"architectures", "hidden_act", "tie_word_embeddings", "sliding_window"}) {
       config.erase(own);
     }
     config["model_type"] = family;
@@ -127,10 +128,10 @@ TEST_F(Families, AFamilyThatIsNotBuiltIsRefusedByNameBeforeAnythingRuns) {
 TEST_F(Families, DynamicRopeBeyondItsPositionsIsRefused) {
   Json config = Json::parse(content_of(path("model/config.json")));
   config["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 2.0}};
-  config["max_position_embeddings"] = 32;
+  config["max_position_embeddings"] = 16;
   write("model/config.json", config.dump());
   (void)good(train("out"));
-  refused(train("longer", {"--cutoff_len", "90"}), 2, {"\"dynamic\"", "Lower --cutoff_len to 32"});
+  refused(train("longer", {"--cutoff_len", "90"}), 2, {"\"dynamic\"", "Lower --cutoff_len to 16"});
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ TEST_P(GoldenFamily, OneFieldChanged) {
   }
 }
 
-TEST_P(GoldenFamily, GreedyTokensWithACacheAndLeftPadding) {
+TEST_P(GoldenFamily, G03_GreedyTokensWithACacheBesideALongerPrompt) {
   TraineeOptions frozen = options();
   frozen.model.trainable = false;
   Trainee trainee = make_trainee(std::move(frozen));
