@@ -155,9 +155,9 @@ void assign(T& member, const Json& value) {
       member = value.get<typename T::value_type>();
     }
   } else if constexpr (std::is_enum_v<T>) {
-    const auto names = choices_of<T>();
+    const auto& names = Names<T>::kNames;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (value == names[i]) {
+      if (value.is_string() && value.get_ref<const std::string&>() == names[i]) {
         member = static_cast<T>(i);
         return;
       }

@@ -161,7 +161,8 @@ std::string start_table(const RunConfig& config) {
   table += idle_lines("settings without effect, and why", config.without_effect);
   table += idle_lines("settings that are planned: known, not built yet", config.planned);
   if (config.command == Command::kTrain && batch_holds(config)) {
-    table += "\n" + batch_line(config);
+    table += '\n';
+    table += batch_line(config);
   }
   for (const std::string& notice : config.notices) {
     table += "\nnotice: " + notice;
