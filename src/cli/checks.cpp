@@ -92,9 +92,9 @@ void check_model_folder(const config::ModelSettings& model) {
   (void)shapes::read_model_config(folder / "config.json");
   (void)formats::ModelWeights(folder);  // its files are there and fit together
   require_file(folder / "tokenizer.json", "text cannot become tokens without it");
-  for (const std::string& folder : model.adapter_folders()) {
-    const fs::path adapter = folder;
-    require_folder("adapter_name_or_path", folder);
+  for (const std::string& given : model.adapter_folders()) {
+    const fs::path adapter = given;
+    require_folder("adapter_name_or_path", given);
     require_file(adapter / "adapter_config.json", "an adapter folder has one");
     require_file(adapter / "adapter_model.safetensors", "an adapter folder has one");
   }
