@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,6 +25,42 @@ std::vector<std::string> texts_of(const std::vector<ResumeDifference>& differenc
     texts.push_back(config::text_of(difference));
   }
   return texts;
+}
+
+// Settings that decide which weights are trained: state of others is of no use, whatever is
+// allowed.
+constexpr std::array kTrainedWeights{"finetuning_type",
+                                     "lora_rank",
+                                     "lora_target",
+                                     "exclude_modules",
+                                     "layers_to_transform",
+                                     "layers_pattern",
+                                     "rank_pattern",
+                                     "use_dora",
+                                     "additional_target",
+                                     "bias",
+                                     "freeze_trainable_layers",
+                                     "freeze_trainable_modules",
+                                     "freeze_extra_modules"};
+
+void refuse_other_weights(const std::string& folder,
+                          bool is_adapter,
+                          const std::vector<ResumeDifference>& differences) {
+  std::string lines;
+  for (const ResumeDifference& difference : differences) {
+    if (std::find(kTrainedWeights.begin(), kTrainedWeights.end(), difference.key) !=
+        kTrainedWeights.end()) {
+      lines += "\n  " + config::text_of(difference);
+    }
+  }
+  if (!lines.empty()) {
+    throw Error(ErrorKind::kCheckpoint,
+                fmt::format("{} was written by a run that trains other weights:{}\n  Give the "
+                            "checkpoint's values, or start a new run from its weights: {}.",
+                            folder,
+                            lines,
+                            is_adapter ? "--adapter_name_or_path" : "--model_name_or_path"));
+  }
 }
 
 // What would make another run of it.
@@ -111,6 +148,7 @@ void choose_checkpoint(config::RunConfig& config) {
   const checkpoint::Manifest manifest = checkpoint::read_manifest(choice.folder);
   refuse_other_moments(config.resume.folder, manifest, config);
   const auto differences = config::differences_on_resume(manifest.settings, config);
+  refuse_other_weights(config.resume.folder, manifest.adapter, differences);
   refuse_other_run(config.resume.folder, differences);
   refuse_if_strict(config, differences);
   for (const std::string& text : texts_of(differences)) {

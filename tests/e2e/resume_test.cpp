@@ -256,12 +256,20 @@ TEST_F(Resume, AFolderOfAnotherModelOrOtherRowsIsRefused) {
   fs::rename(path("rows.before"), path("rows.json"));
   const Words older{"--resume_from_checkpoint", "out/checkpoint-8"};
   const Words narrow{"--lora_rank", "4", "--lora_alpha", "16"};
-  refused(long_run("out", joined(older, narrow)),
-          4,
-          {"lora_rank: checkpoint 8, now 4", "--allow lora_rank"});
-  refused(long_run("out", joined(older, joined(narrow, {"--allow", "lora_rank"}))),
-          4,
-          {"trains other parameters than this run", "lora_A.weight [8, 32]", "[4, 32]", " more"});
+  for (const Words& allowed : {Words{}, Words{"--allow", "lora_rank"}}) {
+    refused(long_run("out", joined(older, joined(narrow, allowed))),
+            4,
+            {"trains other weights", "lora_rank: checkpoint 8, now 4", "--adapter_name_or_path"});
+  }
+  make_model("wide", {.head_dim = 16});
+  refused(
+      long_run("out",
+               joined(older, {"--model_name_or_path", "wide", "--allow", "model_name_or_path"})),
+      4,
+      {"trains other parameters than this run",
+       "q_proj.lora_B.weight [32, 8]",
+       "[64, 8]",
+       " more"});
   for (const Words& allowed : {Words{}, Words{"--allow", "optim"}}) {
     refused(long_run("out", joined(older, joined({"--optim", "lion"}, allowed))),
             4,
