@@ -204,6 +204,9 @@ void load_adapter(Model& model, const formats::SafetensorsFile& file) {
     Parameter* parameter = model.find(saved.parameter);
     ZEROTH_CHECK(parameter != nullptr, "the model has no {}", saved.parameter);
     const at::Tensor value = borrowed_tensor(file.at(saved.key));
+    ZEROTH_CHECK(value.sizes() == at::IntArrayRef(saved.shape),
+                 "{} is not of the shape that check_adapter asks for",
+                 saved.key);
     if (parameter->value.defined()) {
       parameter->value =
           value.to(parameter->value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);

@@ -149,7 +149,7 @@ TEST(SaveResult, NeitherStageNorRanksShowInTheBytes) {
 
 TEST(SaveResult, AnAdapterToo) {
   const models::ModelOptions lora{.dtype = at::kBFloat16,
-                                  .lora = shapes::LoraSettings{.rank = 4, .alpha = 8}};
+                                  .lora = shapes::LoraSettings{.rank = 8, .alpha = 16}};
   const formats::AdapterConfig config{
       .base_model_name_or_path = "model", .rank = 4, .alpha = 8, .target_modules = {"all-linear"}};
   for (const Setting& setting : kSettings) {

@@ -29,7 +29,7 @@ models::Model load(at::ScalarType dtype, bool lora) {
   const std::filesystem::path folder = golden() / "transformers/llama3";
   models::ModelOptions options{.dtype = dtype};
   if (lora) {
-    options.lora = shapes::LoraSettings{.rank = 4, .alpha = 8};
+    options.lora = shapes::LoraSettings{.rank = 8, .alpha = 16};
   }
   models::Model model = models::load_model(shapes::read_model_config(folder / "config.json"),
                                            std::make_shared<const formats::ModelWeights>(folder),

@@ -63,7 +63,7 @@ Declarations model_keys() {
        .aliases = {"adapter", "checkpoint_dir"},
        .old_names = {"checkpoint_dir"},
        .section = kModelSection,
-       .commands = kRunFamily,
+       .commands = kRunFamily | bit(Command::kExport),
        .help =
            "a PEFT adapter folder to add to the model; of several, with commas between them, all "
            "but the last are merged into it",

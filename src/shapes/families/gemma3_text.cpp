@@ -65,8 +65,8 @@ std::int64_t read_pattern(JsonFields& fields) {
 void read(JsonFields& fields, formats::ModelConfig& config) {
   read_gemma(fields, {.max_position_embeddings = 131072}, config);
   read_gemma2_features(fields, 0, config);
-  // The field is there, but Transformers' Gemma 3 never caps its scores (measured with 4.57
-  // and 5.5), and its models were trained so.
+  // The field is there, but Transformers' Gemma 3 does not cap its scores: its numbers for a model
+  // with this field set are those without (variant softcaps_5_3 of the reference data).
   (void)positive_or_none(fields, "attn_logit_softcapping", 0);
   config.qk_norm = true;
   const Ropes ropes = read_ropes(fields, config.max_position_embeddings);
