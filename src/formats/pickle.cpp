@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "formats/pickle_opcodes.h"
 #include "formats/pickle_values.h"
 #include "formats/strict_json.h"
 #include "formats/torch_calls.h"
@@ -20,48 +21,10 @@ namespace {
 
 using pickle::Kind;
 using pickle::Value;
+using enum pickle::Opcode;
 
 constexpr std::size_t kShownName = 120;
 constexpr std::string_view kEarly = "it ends too early";
-
-// Opcodes as Python's pickletools names them.
-enum Opcode : unsigned char {
-  kMark = '(',
-  kStop = '.',
-  kBinInt = 'J',
-  kBinInt1 = 'K',
-  kBinInt2 = 'M',
-  kLong1 = 0x8a,
-  kNone = 'N',
-  kNewTrue = 0x88,
-  kNewFalse = 0x89,
-  kBinFloat = 'G',
-  kBinUnicode = 'X',
-  kShortBinUnicode = 0x8c,
-  kEmptyTuple = ')',
-  kTuple = 't',
-  kTuple1 = 0x85,
-  kTuple2 = 0x86,
-  kTuple3 = 0x87,
-  kEmptyList = ']',
-  kAppend = 'a',
-  kAppends = 'e',
-  kEmptyDict = '}',
-  kSetItem = 's',
-  kSetItems = 'u',
-  kGlobal = 'c',
-  kStackGlobal = 0x93,
-  kReduce = 'R',
-  kBuild = 'b',
-  kBinPersId = 'Q',
-  kBinPut = 'q',
-  kLongBinPut = 'r',
-  kMemoize = 0x94,
-  kBinGet = 'h',
-  kLongBinGet = 'j',
-  kProto = 0x80,
-  kFrame = 0x95
-};
 
 class Unpickler {
  public:

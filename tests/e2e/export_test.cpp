@@ -89,6 +89,25 @@ TEST_F(Export, SeveralAdaptersTypesAndFileParts) {
               0.02);
 }
 
+// The sum is made in fp32 and rounded once; what that costs is told, and fp32 costs nothing.
+TEST_F(Export, N48_AMergedModelScoresAsItsAdapterDid) {
+  make_model("base16", {.bf16 = true});
+  const Words base{"--model_name_or_path", "base16"};
+  (void)good(train("out", joined(base, {"--learning_rate", "1e-2"})));
+  const double unmerged = loss_of(joined(base, {"--adapter_name_or_path", "out"}));
+  const auto merge_into = [&](const std::string& folder, const Words& more) {
+    return json_of(joined(
+        joined({"export", "--adapter_name_or_path", "out", "--output_dir", folder}, base), more));
+  };
+  const Json rounded = merge_into("rounded", {});
+  EXPECT_GT(rounded.at("largest_difference").get<double>(), 1e-5);
+  EXPECT_LT(rounded.at("relative_difference").get<double>(), 2e-2);
+  EXPECT_NEAR(loss_of({"--model_name_or_path", "rounded"}), unmerged, 5e-3);
+  const Json wide = merge_into("wide", {"--merge_dtype", "fp32"});
+  EXPECT_LT(wide.at("relative_difference").get<double>(), 1e-5);
+  EXPECT_NEAR(loss_of({"--model_name_or_path", "wide"}), unmerged, 1e-5);
+}
+
 TEST_F(Export, WhatCannotBeMergedIsRefusedAndNothingIsLost) {
   (void)good(train("out"));
   const Words words{"export", "--model_name_or_path", "model", "--output_dir", "merged"};

@@ -122,6 +122,37 @@ TEST_F(Ranks, N11_TheScheduleCountsUpdatesOfTheWholeRun) {
   }
 }
 
+// The first prompt leaves room for a few tokens, the second for all that are asked for.
+TEST_F(Ranks, G01_AnAnswerThatEndsFirstStarvesNoOtherRank) {
+  write("uneven.json",
+        R"([{"instruction": ")" + std::string(70, 'q') +
+            R"(", "output": "a"}, {"instruction": "b", "output": "c"}])");
+  const auto predict = [](const std::string& out, const Words& more) {
+    return joined({"predict",
+                   "--model_name_or_path",
+                   "model",
+                   "--dataset",
+                   "uneven.json",
+                   "--template",
+                   "empty",
+                   "--max_new_tokens",
+                   "40",
+                   "--per_device_eval_batch_size",
+                   "1",
+                   "--output_dir",
+                   out},
+                  more);
+  };
+  (void)good(predict("alone", {}));
+  (void)good(predict("ranks", {"--ranks", "2", "--zero_stage", "3"}));
+  const std::string answers = content_of(path("ranks/generated_predictions.jsonl"));
+  EXPECT_EQ(answers, content_of(path("alone/generated_predictions.jsonl")));
+  const std::vector<Json> lines = lines_of(path("ranks/generated_predictions.jsonl"));
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_LT(lines[0].at("predict").get<std::string>().size(),
+            lines[1].at("predict").get<std::string>().size());
+}
+
 TEST_F(Ranks, G02_PredictionsKeepTheOrderOfTheFileOnAnyRanks) {
   const auto predict = [](const std::string& out, const char* ranks) {
     return Words{"predict",

@@ -20,6 +20,7 @@ Declarations export_keys() {
        .help = "add the adapters to the model's own weights",
        .field = field(&RunConfig::exporting, &ExportSettings::merge)},
       {.name = "dtype",
+       .aliases = {"merge_dtype"},
        .type = ValueType::kChoice,
        .choices = choices_of<StoredType>(),
        .synonyms = {{"fp32", "float32"}, {"bf16", "bfloat16"}, {"fp16", "float16"}},
