@@ -29,12 +29,19 @@ bool soon(const std::function<bool()>& condition) {
   return false;
 }
 
+// A file of tensors without bytes: the length of the header, in eight bytes, and the header.
+std::string safetensors(const std::string& header) {
+  return std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header;
+}
+
 class Launcher : public ::testing::Test {
  protected:
   void SetUp() override {
     fs::create_directories(path("model"));
     write("model/config.json", kConfigJson);
-    write("model/model.safetensors", "not read by the front");
+    // A file without tensors: the front reads what files say of themselves, the worker their
+    // weights.
+    write("model/model.safetensors", safetensors("{}"));
     write("model/tokenizer.json", "{}");
     write("rows.json", "[]");
   }
@@ -247,7 +254,8 @@ TEST_F(Launcher, MissingInputsHaveTheirOwnCodes) {
   write("model/model.safetensors.index.json",
         R"({"weight_map": {"a": "model-00001-of-00001.safetensors"}})");
   EXPECT_EQ(run(train()).exit_code, 4);
-  write("model/model-00001-of-00001.safetensors", "");
+  write("model/model-00001-of-00001.safetensors",
+        safetensors(R"({"a": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}})"));
   EXPECT_EQ(run(train()).exit_code, 0);
   fs::remove(path("model/config.json"));
   EXPECT_EQ(run(train()).exit_code, 4);

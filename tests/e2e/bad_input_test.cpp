@@ -79,7 +79,10 @@ TEST_F(BadInput, BrokenWeights) {
   train_refused({}, 4, {"model holds no weights"});
   write("model/model.safetensors.index.json",
         R"({"weight_map": {"a": "model-00001-of-00002.safetensors"}})");
-  train_refused({}, 4, {"model-00001-of-00002.safetensors is missing"});
+  train_refused({},
+                4,
+                {"named by model/model.safetensors.index.json are missing",
+                 "model-00001-of-00002.safetensors"});
 }
 
 // Weights that Zeroth wrote bring a checksum, and one flipped bit is enough.
