@@ -32,6 +32,11 @@ void print(const std::string& text) {
   std::fputs(visible(text + "\n").c_str(), stdout);
 }
 
+std::string first_line(const Error& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
 // Rows are counted where the data is there. What is wrong with it is for `zeroth train` to say in
 // full; here it is one line.
 std::optional<std::int64_t> rows_to_train(config::Resolution& resolution) {
@@ -42,9 +47,7 @@ std::optional<std::int64_t> rows_to_train(config::Resolution& resolution) {
   try {
     return inputs::count_training_rows(resolution.config, kMostBytes);
   } catch (const Error& error) {
-    const std::string what = error.what();
-    resolution.config.notices.push_back("the rows cannot be counted: " +
-                                        what.substr(0, what.find('\n')));
+    resolution.config.notices.push_back("the rows cannot be counted: " + first_line(error));
     return std::nullopt;
   }
 }
@@ -54,8 +57,7 @@ void look_for_models(config::Resolution& resolution) {
   try {
     find_models(resolution.config);
   } catch (const Error& error) {
-    const std::string what = error.what();
-    resolution.config.notices.push_back(what.substr(0, what.find('\n')));
+    resolution.config.notices.push_back(first_line(error));
   }
 }
 

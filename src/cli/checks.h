@@ -24,9 +24,8 @@ void check_prompt_format(const config::RunConfig& config);
 void check_threads(const config::RunConfig& config);
 
 // What --resume_from_checkpoint means now, into `config.resume.folder`; what differs from the
-// checkpoint's settings becomes notices, or is refused (kCheckpoint) where it needs --allow, or
-// with
-// --strict. The worker looks closer.
+// checkpoint's settings becomes notices, or is refused (kCheckpoint) where it needs --allow, and
+// with --strict. The worker looks closer.
 void choose_checkpoint(config::RunConfig& config);
 
 // After a run that failed: the checkpoint that the next one can begin with, if there is one.

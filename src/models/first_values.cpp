@@ -17,23 +17,6 @@ namespace {
 using formats::DType;
 using shapes::ParameterShape;
 
-at::ScalarType scalar_type(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return at::kFloat;
-    case DType::kBF16:
-      return at::kBFloat16;
-    case DType::kF16:
-      return at::kHalf;
-    case DType::kF64:
-      return at::kDouble;
-    default:
-      break;
-  }
-  ZEROTH_CHECK(false, "weights of type {} have not been refused", formats::dtype_name(dtype));
-  return at::kFloat;
-}
-
 // One number per name, the same on every machine (FNV-1a).
 std::uint64_t name_number(const std::string& name) {
   std::uint64_t hash = 0xcbf29ce484222325U;
@@ -55,6 +38,28 @@ at::Tensor drawn(const ParameterShape& shape, std::uint64_t seed, at::ScalarType
 }
 
 }  // namespace
+
+at::ScalarType scalar_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return at::kFloat;
+    case DType::kBF16:
+      return at::kBFloat16;
+    case DType::kF16:
+      return at::kHalf;
+    case DType::kF64:
+      return at::kDouble;
+    default:
+      break;
+  }
+  ZEROTH_CHECK(false, "weights of type {} have not been refused", formats::dtype_name(dtype));
+  return at::kFloat;
+}
+
+std::string name_in_files(const formats::ModelWeights& weights, const std::string& parameter) {
+  return parameter == "lm_head.weight" && !weights.contains(parameter) ? "model.embed_tokens.weight"
+                                                                       : parameter;
+}
 
 at::Tensor borrowed_tensor(const formats::TensorView& view, std::shared_ptr<const void> owner) {
   auto* data = const_cast<std::byte*>(view.bytes.data());

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "formats/safetensors.h"
 #include "shapes/model_shape.h"
@@ -11,6 +12,13 @@
 // What parameters hold before the first update. Random values depend on the seed and the
 // parameter's name alone, so they are the same on every machine and for any order of making.
 namespace zeroth::models {
+
+// Of weights' types; others have been refused by now.
+[[nodiscard]] at::ScalarType scalar_type(formats::DType dtype);
+
+// A head that was tied has the embedding's values.
+[[nodiscard]] std::string name_in_files(const formats::ModelWeights& weights,
+                                        const std::string& parameter);
 
 // The tensor where the file is mapped, which `owner` keeps so. Its pages cannot be written.
 [[nodiscard]] at::Tensor borrowed_tensor(const formats::TensorView& view,

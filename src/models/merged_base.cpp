@@ -31,8 +31,7 @@ bool MergedBase::changes(const std::string& parameter) const {
 }
 
 const formats::TensorView& MergedBase::stored(const std::string& parameter) const {
-  const bool was_tied = parameter == kHead && !weights_->contains(kHead);
-  return weights_->at(was_tied ? kEmbedding : parameter);
+  return weights_->at(name_in_files(*weights_, parameter));
 }
 
 formats::DType MergedBase::stored_type(const std::string& parameter) const {

@@ -134,11 +134,6 @@ class Builder {
   std::set<std::string> trained_;                   // freeze
 };
 
-// A head that was tied has the embedding's values.
-std::string name_in_files(const formats::ModelWeights& weights, const std::string& name) {
-  return name == "lm_head.weight" && !weights.contains(name) ? "model.embed_tokens.weight" : name;
-}
-
 void merge_into(Parameter& parameter, const std::vector<AdapterToMerge>& adapters) {
   for (const AdapterToMerge& adapter : adapters) {
     if (adapter.changes(parameter.name)) {

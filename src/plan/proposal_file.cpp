@@ -163,10 +163,8 @@ void take_out_idle(const Resolution& read, std::vector<Carried>& carried, Lines&
 }
 
 const Json* value_in(const RunConfig& config, const std::string& key) {
-  const auto found = std::find_if(config.settings.begin(),
-                                  config.settings.end(),
-                                  [&](const auto& setting) { return setting.key == key; });
-  return found == config.settings.end() ? nullptr : &found->value;
+  const config::SettingInForce* const found = config.find(key);
+  return found == nullptr ? nullptr : &found->value;
 }
 
 // What the settings of the run and its proposal should say.

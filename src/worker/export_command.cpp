@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "formats/weights_writer.h"
+#include "models/first_values.h"
 #include "models/logits_by_unit.h"
 #include "models/merged_base.h"
 #include "observe/progress.h"
@@ -16,7 +17,6 @@
 #include "worker/inputs.h"
 #include <fmt/format.h>
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
 
 namespace zeroth::worker {
@@ -38,10 +38,6 @@ DType type_to_write(config::StoredType asked, DType stored) {
       break;
   }
   return stored;
-}
-
-at::ScalarType scalar_type_of(DType dtype) {
-  return dtype == DType::kF32 ? at::kFloat : dtype == DType::kBF16 ? at::kBFloat16 : at::kHalf;
 }
 
 // The tensors of the result; each is made when its turn comes, and the one before is gone by then.
@@ -70,7 +66,7 @@ class ToWrite {
 
  private:
   std::span<const std::byte> bytes_of(const at::Tensor& value, DType dtype) {
-    held_ = value.to(scalar_type_of(dtype)).contiguous();
+    held_ = value.to(models::scalar_type(dtype)).contiguous();
     return {static_cast<const std::byte*>(held_.data_ptr()), held_.nbytes()};
   }
 

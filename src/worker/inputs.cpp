@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 namespace zeroth::worker {
+
 void report_counts(const config::RunConfig& config,
                    const Inputs& inputs,
                    const data::RowCounts& counts) {

@@ -149,10 +149,11 @@ std::optional<AdapterConfig> adapter_of(const config::RunConfig& config,
 
 std::shared_ptr<const formats::ModelWeights> open_base(const config::RunConfig& config,
                                                        const shapes::ModelShape& shape,
-                                                       comm::Communicator& comm) {
+                                                       std::int64_t rank,
+                                                       std::int64_t ranks) {
   auto weights = std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path);
   shapes::check_weights(shape, *weights);
-  formats::verify_content(*weights, comm.on_host().rank, comm.on_host().size);
+  formats::verify_content(*weights, rank, ranks);
   return weights;
 }
 
@@ -165,7 +166,7 @@ LoadedModel load_model(const config::RunConfig& config,
   auto tally = std::make_shared<memory::Tally>();
   const memory::TensorScope counted(tally, memory::Purpose::kWeights);
   const shapes::ModelShape shape = shapes::model_shape(inputs.model_config);
-  const auto weights = open_base(config, shape, comm);
+  const auto weights = open_base(config, shape, comm.on_host().rank, comm.on_host().size);
   std::vector<GivenAdapter> adapters = given_adapters(config);
   const std::optional<GivenAdapter> last = take_last(config, adapters);
   LoadedModel loaded{.adapter = adapter_of(config, last, trains), .tally = std::move(tally)};
@@ -197,10 +198,9 @@ LoadedModel load_model(const config::RunConfig& config,
 
 models::MergedBase open_merged_base(const config::RunConfig& config, const Inputs& inputs) {
   const shapes::ModelShape shape = shapes::model_shape(inputs.model_config);
-  auto weights = std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path);
-  shapes::check_weights(shape, *weights);
-  formats::verify_content(*weights, /*part=*/0, /*of=*/1);
-  return {inputs.model_config, weights, adapters_to_merge(shape, given_adapters(config))};
+  return {inputs.model_config,
+          open_base(config, shape, /*rank=*/0, /*ranks=*/1),
+          adapters_to_merge(shape, given_adapters(config))};
 }
 
 models::Model load_unmerged(const config::RunConfig& config, const Inputs& inputs) {
