@@ -1,8 +1,9 @@
-# zeroth_module(NAME [TORCH] [USES module ...] [EXTERNAL target ...])
+# zeroth_module(NAME [TORCH] [OWN_FLAGS] [USES module ...] [EXTERNAL target ...])
 # One library per folder under src/: every *.cpp is compiled into it, every *_test.cpp into its test
-# program, which links only what the folder itself may use. TORCH gives LibTorch and its precompiled header.
+# program, which links only what the folder itself may use. TORCH gives LibTorch. OWN_FLAGS: its code is compiled with
+# flags of its own, and so without precompiled headers.
 function(zeroth_module name)
-  cmake_parse_arguments(ARG "TORCH" "" "USES;EXTERNAL" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;OWN_FLAGS" "" "USES;EXTERNAL" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -19,6 +20,8 @@ function(zeroth_module name)
     if(ARG_TORCH)
       target_link_libraries(zeroth_${name} PUBLIC zeroth_torch)
       target_precompile_headers(zeroth_${name} REUSE_FROM zeroth_torch_pch)
+    elseif(NOT ARG_OWN_FLAGS)
+      target_precompile_headers(zeroth_${name} REUSE_FROM zeroth_plain_pch)
     endif()
   else()
     add_library(zeroth_${name} INTERFACE)
@@ -30,32 +33,38 @@ function(zeroth_module name)
   endif()
 
   if(ZEROTH_BUILD_TESTS AND tests)
-    set(whole)
+    set(torch)
     if(ARG_TORCH)
-      set(whole WHOLE)
+      set(torch TORCH)
     endif()
-    zeroth_test(${name} ${whole} SOURCES ${tests} LINK zeroth_${name})
-    if(ARG_TORCH)
-      target_precompile_headers(zeroth_${name}_test REUSE_FROM zeroth_torch_pch)
-    endif()
+    zeroth_test(${name} ${torch} SOURCES ${tests} LINK zeroth_${name})
   endif()
 endfunction()
 
-# zeroth_test(NAME [WHOLE] SOURCES file ... LINK target ... [LABELS label ...]): one gtest program, its tests given to
-# ctest one by one, or as a WHOLE where starting the program takes longer than most of its tests: LibTorch takes over
-# half a second.
+# zeroth_test(NAME [TORCH] [PROGRAMS] SOURCES file ... LINK target ... [LABELS label ...]): one gtest program, its tests
+# given to ctest one by one; those of TORCH as a whole, since starting such a program takes longer than most of its
+# tests. PROGRAMS: it starts the built programs.
 function(zeroth_test name)
-  cmake_parse_arguments(ARG "WHOLE" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;PROGRAMS" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(zeroth_${name}_test ${ARG_SOURCES})
   target_link_libraries(zeroth_${name}_test PRIVATE ${ARG_LINK} zeroth_flags GTest::gtest GTest::gtest_main)
   target_include_directories(zeroth_${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(zeroth_${name}_test PRIVATE
     ZEROTH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ZEROTH_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(ARG_TORCH)
+    target_precompile_headers(zeroth_${name}_test REUSE_FROM zeroth_torch_test_pch)
+  else()
+    target_precompile_headers(zeroth_${name}_test REUSE_FROM zeroth_plain_test_pch)
+  endif()
+  if(ARG_PROGRAMS)
+    target_compile_definitions(zeroth_${name}_test PRIVATE ZEROTH_PROGRAM="$<TARGET_FILE:zeroth>")
+    add_dependencies(zeroth_${name}_test zeroth zeroth-worker)
+  endif()
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
   set(timeout 300)
-  if(ARG_WHOLE)
+  if(ARG_TORCH)
     set(timeout 900)
   endif()
   if(ZEROTH_SANITIZE)
@@ -63,7 +72,7 @@ function(zeroth_test name)
   endif()
   set(properties LABELS "${ARG_LABELS}" TIMEOUT ${timeout}
     ENVIRONMENT "GOMP_SPINCOUNT=1000")  # tests run beside each other
-  if(ARG_WHOLE)
+  if(ARG_TORCH)
     add_test(NAME ${name} COMMAND zeroth_${name}_test)
     set_tests_properties(${name} PROPERTIES ${properties} COST 1000)  # long ones begin first
   else()

@@ -73,6 +73,16 @@ pid_t start(const Invocation& invocation, const fs::path& output, const fs::path
   return spawn(invocation, {"/dev/null", output, errors});
 }
 
+bool catches(pid_t process, int signal) {
+  // proc(5): "SigCgt", a mask in hexadecimal digits.
+  const std::string status =
+      read_file("/proc/" + std::to_string(process) + "/status", ErrorKind::kDisk);
+  const std::string label = "SigCgt:\t";
+  const std::size_t at = status.find(label);
+  return at != std::string::npos &&
+         ((std::stoull(status.substr(at + label.size()), nullptr, 16) >> (signal - 1)) & 1U) != 0;
+}
+
 int wait_for(pid_t process) {
   int status = 0;
   while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {

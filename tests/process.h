@@ -31,6 +31,8 @@ struct Outcome {
                           const std::filesystem::path& output,
                           const std::filesystem::path& errors);
 
+// Whether the process has a handler for the signal: before, it would end it.
+[[nodiscard]] bool catches(pid_t process, int signal);
 [[nodiscard]] int wait_for(pid_t process);  // its exit code, 128 + n for signal n
 
 // What mpirun is to be given in its environment. Open MPI leaks from plug-ins that it has unloaded

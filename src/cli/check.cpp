@@ -11,7 +11,6 @@
 #include "formats/model_config.h"
 #include "inputs/data_inputs.h"
 #include "plan/report.h"
-#include "shapes/families.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -70,7 +69,7 @@ std::optional<formats::ModelConfig> shape_of_model(const config::Resolution& res
       !std::filesystem::is_regular_file(file, error)) {
     return std::nullopt;
   }
-  return shapes::read_model_config(file);
+  return inputs::model_config_of(resolution.config, file);
 }
 
 // One rank's memory, in one line and for programs; both empty where it is not known.

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/output_folder.h"
 #include "checkpoint/folder.h"
+#include "formats/adapter.h"
 #include "formats/safetensors.h"
 #include "shapes/families.h"
 #include <fmt/format.h>
@@ -95,8 +96,8 @@ void check_model_folder(const config::ModelSettings& model) {
   for (const std::string& given : model.adapter_folders()) {
     const fs::path adapter = given;
     require_folder("adapter_name_or_path", given);
-    require_file(adapter / "adapter_config.json", "an adapter folder has one");
-    require_file(adapter / "adapter_model.safetensors", "an adapter folder has one");
+    require_file(adapter / formats::kAdapterConfigFile, "an adapter folder has one");
+    (void)formats::open_tensor_file(formats::adapter_weights_path(adapter));
   }
 }
 

@@ -47,8 +47,15 @@ const std::vector<Entry>& entries() {
        "  zeroth export --merge --model_name_or_path MODEL --adapter_name_or_path out --output_dir "
        "merged\n"
        "  zeroth export --merge --model_name_or_path MODEL --adapter_name_or_path first,second "
-       "--dtype bf16 --output_dir merged\n",
+       "--export_dtype bf16 --output_dir merged\n",
        run_export},
+      {Command::kBench,
+       "how fast updates are on this machine, where the time goes, and how near its limit",
+       "  zeroth bench --model_config config.json --finetuning_type lora --lora_rank 16 --dtype "
+       "bf16 \\\n      --rows 4 --tokens 256\n"
+       "  zeroth bench --model_name_or_path MODEL --finetuning_type full --dtype bf16 --ranks 2 "
+       "--zero_stage 3 --format json\n",
+       run_bench},
       {Command::kLaunch,
        "start a program of your own that uses the library, on several ranks of this host",
        "  zeroth launch --ranks 2 -- ./my_program --its-own options\n",

@@ -19,6 +19,7 @@ using Arguments = std::span<const std::string>;
 [[nodiscard]] int run_inspect(Arguments arguments);
 [[nodiscard]] int run_env(Arguments arguments);
 [[nodiscard]] int run_export(Arguments arguments);
+[[nodiscard]] int run_bench(Arguments arguments);
 [[nodiscard]] int run_init_model(Arguments arguments);
 [[nodiscard]] int run_tokenize(Arguments arguments);
 [[nodiscard]] int run_train_tokenizer(Arguments arguments);

@@ -81,7 +81,8 @@ class Reading {
   }
 
   [[nodiscard]] bool holds_adapter() const {
-    return has(formats::kAdapterConfigFile) || has(formats::kAdapterWeightsFile);
+    return has(formats::kAdapterConfigFile) || has(formats::kAdapterWeightsFile) ||
+           has(formats::kAdapterTorchFile);
   }
 
   [[nodiscard]] bool holds_model() const {
@@ -117,15 +118,9 @@ class Reading {
 
   void read_adapter() {
     found_.kind = Holding::kAdapter;
-    if (!has(formats::kAdapterWeightsFile)) {
-      throw Error(ErrorKind::kModel,
-                  fmt::format("{} has {} and no {}\n  Check that the copy is complete.",
-                              found_.path.string(),
-                              formats::kAdapterConfigFile,
-                              formats::kAdapterWeightsFile));
-    }
+    const fs::path weights = formats::adapter_weights_path(found_.path);
     take_config(formats::kAdapterConfigFile);
-    take_weights(formats::kAdapterWeightsFile);
+    take_weights(weights.filename().string());
   }
 
   void read_model() {

@@ -10,11 +10,11 @@
 #include "cli/plan_page.h"
 #include "config/report.h"
 #include "config/resolve.h"
+#include "inputs/model_inputs.h"
 #include "offload/choose_io.h"
 #include "plan/byte_size.h"
 #include "plan/proposal.h"
 #include "plan/report.h"
-#include "shapes/families.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -194,7 +194,7 @@ int run_plan(Arguments arguments) {
   find_models(resolution.config);
   const RunConfig& config = resolution.config;
   check_target(config.plan);
-  const formats::ModelConfig model = shapes::read_model_config(model_file(config.model));
+  const formats::ModelConfig model = inputs::model_config_of(config, model_file(config.model));
   const plan::PlanInput input = plan::input_of(config, model);
   Machine machine = machine_of(config, input);
   machine.budget.disk = measured_disk(config.offload);

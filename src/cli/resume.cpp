@@ -30,6 +30,9 @@ std::vector<std::string> texts_of(const std::vector<ResumeDifference>& differenc
 // Settings that decide which weights are trained: state of others is of no use, whatever is
 // allowed.
 constexpr std::array kTrainedWeights{"finetuning_type",
+                                     "add_tokens",
+                                     "add_special_tokens",
+                                     "resize_vocab",
                                      "lora_rank",
                                      "lora_target",
                                      "exclude_modules",

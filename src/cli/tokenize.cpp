@@ -74,7 +74,9 @@ void write_line(const std::string& text) {
 int run_tokenize(Arguments arguments) {
   config::RunConfig config = config::resolve(config::Command::kTokenize, arguments, {});
   find_models(config);
-  const text::Tokenizer tokenizer = text::Tokenizer::load(config.model.model_name_or_path);
+  const text::Tokenizer tokenizer = text::Tokenizer::load(
+      config.model.model_name_or_path,
+      {.plain = config.model.add_tokens, .special = config.model.add_special_tokens});
   std::ios::sync_with_stdio(false);
   std::string text;
   for (std::size_t line = 1; std::getline(std::cin, text); ++line) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/phases.h"
 #include "comm/process_id.h"
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -154,6 +155,7 @@ bool CallQueue::needs_rank(const Need& need, int rank) const noexcept {
 }
 
 void CallQueue::wait_until(const Need& need) {
+  const PhaseScope phase(Phase::kCollectives);
   wait_began_ = Clock::now();
   bool look_closely = false;
   for (int idle_rounds = 0;; ++idle_rounds) {

@@ -32,7 +32,8 @@ struct Names<Command> {
                                      "tokenize",
                                      "train-tokenizer",
                                      "launch",
-                                     "export"};
+                                     "export",
+                                     "bench"};
 };
 
 template <>
@@ -48,6 +49,11 @@ struct Names<BiasTraining> {
 template <>
 struct Names<LoraStart> {
   static constexpr std::array kNames{"default", "gaussian"};
+};
+
+template <>
+struct Names<KernelChoice> {
+  static constexpr std::array kNames{"auto", "reference"};
 };
 
 template <>

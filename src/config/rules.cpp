@@ -10,8 +10,8 @@
 namespace zeroth::config {
 namespace {
 
-bool in_run_family(const Values& values) {
-  return (bit(values.command()) & kRunFamily) != 0;
+bool reads_rows(const Values& values) {
+  return (bit(values.command()) & kWithRows) != 0;
 }
 
 void check_required(const Values& values, Problems& problems) {
@@ -110,6 +110,16 @@ void check_finetuning(const Values& values, Problems& problems) {
   check_pattern(values, "alpha_pattern", false, problems);
 }
 
+// A model's shape is all that is read.
+void check_bench(const Values& values, Problems& problems) {
+  if (values.given("model_config") == values.given("model_name_or_path")) {
+    problems.add(ProblemKind::kMissing,
+                 "model_config",
+                 "one of --model_config (a config.json) and --model_name_or_path (a model folder) "
+                 "is needed: the shape of the model");
+  }
+}
+
 // A default length may never hide the one that the user gave, so there is no default to fight with:
 // case G07.
 void check_lengths(const Values& values, Problems& problems) {
@@ -201,15 +211,18 @@ void check_rules(const Values& values,
   if (!only_check) {
     check_required(values, problems);
   }
-  if (!in_run_family(values)) {
+  if (reads_rows(values)) {
+    check_rows(values, problems);
+    check_lengths(values, problems);
+    check_saving(values, problems);
+  } else if (values.command() == Command::kBench) {
+    check_bench(values, problems);
+  } else {
     return;
   }
-  check_rows(values, problems);
   check_finetuning(values, problems);
-  check_lengths(values, problems);
   check_axes(values, problems);
   check_engine(values, problems);
-  check_saving(values, problems);
   if (!only_check || !values.given("world_size")) {
     check_ranks(values, place, problems);
   }

@@ -29,6 +29,7 @@ enum class Command {
   kTrainTokenizer,
   kLaunch,
   kExport,
+  kBench,
 };
 enum class FinetuningType { kFull, kLora, kFreeze };
 enum class BiasTraining { kNone, kAll, kLoraOnly };
@@ -40,6 +41,7 @@ enum class NumberType { kFp32, kBf16, kFp16 };
 enum class OptimizerKind { kAdamW, kAdam, kSgd, kLion, kAdagrad, kLamb };
 using arithmetic::ScheduleKind;
 enum class Cadence { kNo, kSteps, kEpoch };
+enum class KernelChoice { kAuto, kReference };
 
 struct ModelSettings {
   std::string model_name_or_path;
@@ -47,7 +49,10 @@ struct ModelSettings {
   std::string cache_dir;                // Hugging Face's cache; empty: where its tools put it
   std::string model_revision = "main";  // of a model that is found there
   std::string adapter_name_or_path;     // folders with commas between them; empty: none
-  bool share_frozen = true;             // one copy of frozen weights for all ranks of a host
+  std::vector<std::string> add_tokens;  // tokens that the tokenizer gets beside its own
+  std::vector<std::string> add_special_tokens;
+  bool resize_vocab = false;  // rows of the embedding for all tokens that there are
+  bool share_frozen = true;   // one copy of frozen weights for all ranks of a host
   Precision precision = Precision::kFp32;
   arithmetic::LossScaleOptions loss_scale;  // fp16
   bool check_grad_overflow = true;          // bf16; false: such an update is applied all the same
@@ -330,6 +335,13 @@ struct GridInForce {
   bool operator==(const GridInForce&) const = default;
 };
 
+struct BenchSettings {
+  std::int64_t updates = 10;  // that are measured
+  std::int64_t warmup = 3;    // before these
+
+  bool operator==(const BenchSettings&) const = default;
+};
+
 struct RunConfig {
   Command command = Command::kTrain;
   ModelSettings model;
@@ -347,6 +359,8 @@ struct RunConfig {
   ResumeSettings resume;
   GenerationSettings generation;
   PlanSettings plan;
+  BenchSettings bench;
+  KernelChoice kernels = KernelChoice::kAuto;
   std::uint64_t seed = 42;
   std::int64_t threads = 0;  // 0: all cores
   bool json_output = false;  // --format json

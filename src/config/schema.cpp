@@ -23,12 +23,14 @@ std::string with_underscores(std::string_view name) {
 std::vector<Declaration> all_declarations() {
   std::vector<Declaration> joined;
   for (Declarations part : {model_keys(),
+                            vocabulary_keys(),
                             data_keys(),
                             training_keys(),
                             output_keys(),
                             saving_keys(),
                             generation_keys(),
                             export_keys(),
+                            bench_keys(),
                             text_tool_keys(),
                             transformers_run_keys(),
                             transformers_compute_keys(),

@@ -27,8 +27,11 @@ using CommandSet = unsigned;  // bits, one per Command
 inline constexpr CommandSet kTrainOnly = bit(Command::kTrain);
 inline constexpr CommandSet kPredictOnly = bit(Command::kPredict);
 inline constexpr CommandSet kTrainAndEval = bit(Command::kTrain) | bit(Command::kEval);
+inline constexpr CommandSet kWithRows = kTrainAndEval | bit(Command::kPredict);
+// Those that make updates.
+inline constexpr CommandSet kUpdates = kTrainOnly | bit(Command::kBench);
 // The commands that take everything `train` takes, so that one command line serves them all.
-inline constexpr CommandSet kRunFamily = kTrainAndEval | bit(Command::kPredict);
+inline constexpr CommandSet kRunFamily = kWithRows | bit(Command::kBench);
 // Those that speak about a run without starting it.
 inline constexpr CommandSet kCheckOnly =
     bit(Command::kCheck) | bit(Command::kPlan) | bit(Command::kExplain);

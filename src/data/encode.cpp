@@ -85,8 +85,8 @@ void require_embedded(std::span<const text::TokenId> ids,
   }
   throw Error(ErrorKind::kModel,
               fmt::format("token id {} (\"{}\") >= embedding rows {}, row {} of {}\n  The "
-                          "tokenizer and the model do "
-                          "not belong together: use the tokenizer files of this model's folder.",
+                          "tokenizer and the model do not belong together: use the tokenizer files "
+                          "of this model's folder. Or give each token a row: --resize_vocab true.",
                           *beyond,
                           tokenizer.token_of(*beyond),
                           embedding_rows,

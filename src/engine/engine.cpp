@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/phases.h"
 #include "engine/parameter_owners.h"
 #include "optim/norm.h"
 #include "zero/frozen_weights.h"
@@ -200,6 +201,7 @@ StepReport Engine::finish_window() {
     first_window_done_ = true;
   }
   note("step");
+  const PhaseScope phase(Phase::kOptimizer);
   const double per_target =
       options_.gradient_divisor / (report.loss_scale * static_cast<double>(loss.weight));
   report.grad_norm = gradient_norm(per_target);

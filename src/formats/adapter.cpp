@@ -276,6 +276,20 @@ Json pattern_to_write(const Pattern& pattern, const Write& write) {
 
 }  // namespace
 
+std::filesystem::path adapter_weights_path(const std::filesystem::path& folder) {
+  for (const char* name : {kAdapterWeightsFile, kAdapterTorchFile}) {
+    if (std::filesystem::exists(folder / name)) {
+      return folder / name;
+    }
+  }
+  throw Error(ErrorKind::kModel,
+              fmt::format("{} holds no adapter's weights: neither {} nor {}\n  Check that the copy "
+                          "is complete.",
+                          folder.string(),
+                          kAdapterWeightsFile,
+                          kAdapterTorchFile));
+}
+
 AdapterConfig read_adapter_config(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / kAdapterConfigFile;
   const Json raw =

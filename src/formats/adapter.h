@@ -38,12 +38,17 @@ struct AdapterConfig {
 
 inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
 inline constexpr const char* kAdapterWeightsFile = "adapter_model.safetensors";
+inline constexpr const char* kAdapterTorchFile = "adapter_model.bin";
 inline constexpr const char* kAdapterPrefix = "base_model.model.";  // of PEFT's tensor names
 inline constexpr const char* kAllLinear = "all-linear";
 inline constexpr const char* kGaussianStart = "gaussian";
 
-// `folder` holds adapter_config.json and adapter_model.safetensors.
+// `folder` holds adapter_config.json.
 [[nodiscard]] AdapterConfig read_adapter_config(const std::filesystem::path& folder);
+
+// The weights of an adapter's folder: adapter_model.safetensors, or adapter_model.bin where there
+// is only that. kModel if there is neither.
+[[nodiscard]] std::filesystem::path adapter_weights_path(const std::filesystem::path& folder);
 
 // Writes adapter_config.json with the long-established field set that old PEFT accepts too, and
 // exclude_modules where there are some.

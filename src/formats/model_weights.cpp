@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "formats/adapter.h"
 #include "formats/safetensors.h"
 #include "formats/strict_json.h"
 #include "formats/torch_file.h"
@@ -85,7 +86,7 @@ bool is_part(std::string_view name) {
     if (is_foreign_weights(name) || name.ends_with(".gguf")) {
       refuse_foreign_weights(folder, name);
     }
-    if (name == "adapter_model.safetensors") {
+    if (name == kAdapterWeightsFile || name == kAdapterTorchFile) {
       throw Error(ErrorKind::kModel,
                   fmt::format("{} is an adapter, not a model\n  Give its base as "
                               "--model_name_or_path and this folder as --adapter_name_or_path.",

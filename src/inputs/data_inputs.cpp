@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "shapes/families.h"
-
 namespace zeroth::inputs {
 namespace {
 
@@ -38,9 +36,7 @@ std::optional<std::uintmax_t> total_bytes(const std::vector<fs::path>& files) {
 }  // namespace
 
 DataInputs open_data_inputs(const config::RunConfig& config) {
-  const fs::path folder = config.model.model_name_or_path;
-  DataInputs inputs{.model_config = shapes::read_model_config(folder / "config.json"),
-                    .tokenizer = text::Tokenizer::load(folder)};
+  DataInputs inputs{open_model_inputs(config)};
   inputs.load = load_settings(config.data, inputs.model_config);
   inputs.pad_id = inputs.tokenizer.pad_id().value_or(inputs.tokenizer.eos_id().value_or(0));
   return inputs;

@@ -8,16 +8,13 @@
 
 #include "config/run_config.h"
 #include "data/load.h"
-#include "formats/model_config.h"
-#include "text/tokenizer.h"
+#include "inputs/model_inputs.h"
 
 // The files that a run names, opened: what the front looks into before a run, and a worker reads.
 namespace zeroth::inputs {
 
 // What tokens are made with.
-struct DataInputs {
-  formats::ModelConfig model_config;
-  text::Tokenizer tokenizer;
+struct DataInputs : ModelInputs {
   text::TokenId pad_id = 0;
   data::LoadSettings load;
 };

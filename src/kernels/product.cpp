@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/phases.h"
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -190,6 +191,7 @@ at::Tensor product(const at::Tensor& a,
   }
   const at::Tensor left = as_operand(a);
   const at::Tensor right = as_operand(b);
+  const PhaseScope phase(Phase::kProducts);
   const ThreadsFor threads(2 * out.numel() * left.size(dims - 1));
   Prepared& prepared = product_for(left, right, out);
   if (!prepared.supported) {

@@ -42,4 +42,11 @@ std::int64_t proportional_set_bytes() {
   return kibibytes * 1024;
 }
 
+std::int64_t minor_page_faults() {
+  struct rusage usage {};
+
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
 }  // namespace zeroth::memory

@@ -12,4 +12,8 @@ namespace zeroth::memory {
 // several processes share count in parts (/proc/self/smaps).
 [[nodiscard]] std::int64_t proportional_set_bytes();
 
+// Pages that were touched for the first time so far, or for the first time since they were given
+// back: each costs a visit to the kernel.
+[[nodiscard]] std::int64_t minor_page_faults();
+
 }  // namespace zeroth::memory

@@ -27,13 +27,13 @@ const shapes::SavedTensor* own_value(const AdapterToMerge& adapter, const std::s
   return found == saved.end() ? nullptr : &*found;
 }
 
-at::Tensor wide(const formats::SafetensorsFile& file, const std::string& name) {
+at::Tensor wide(const formats::TensorFile& file, const std::string& name) {
   return borrowed_tensor(file.at(formats::kAdapterPrefix + name))
       .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
 }
 
 at::Tensor with_product(const shapes::AdaptedModule& module,
-                        const formats::SafetensorsFile& file,
+                        const formats::TensorFile& file,
                         const at::Tensor& weight) {
   const auto names = shapes::lora_parameters(module);
   const at::Tensor a = wide(file, names[0].name);

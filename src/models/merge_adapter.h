@@ -13,7 +13,7 @@ namespace zeroth::models {
 
 struct AdapterToMerge {
   shapes::LoraTargets targets;  // of the adapter on the model, checked by shapes::check_adapter
-  std::shared_ptr<const formats::SafetensorsFile> file;
+  std::shared_ptr<const formats::TensorFile> file;
 
   // Whether merging changes this parameter of the base.
   [[nodiscard]] bool changes(const std::string& parameter) const;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "models/base_weights.h"
 #include "models/first_values.h"
 #include "models/lora.h"
 #include "shapes/families.h"
@@ -20,11 +21,15 @@ using WeightSource = std::function<void(Parameter&, const ParameterShape&, at::S
 
 class Builder {
  public:
-  Builder(const formats::ModelConfig& config, const ModelOptions& options, WeightSource source)
+  // `own_head`: a tied head that is no longer one with its embedding.
+  Builder(const formats::ModelConfig& config,
+          const ModelOptions& options,
+          WeightSource source,
+          bool own_head = false)
       : options_(options), source_(std::move(source)) {
     model_.config = config;
     model_.shape = shapes::model_shape(config, options.families.shapes);
-    if (merges_at_one_end()) {
+    if (own_head) {
       model_.shape = shapes::with_own_head(model_.shape);
     }
     if (options.lora) {
@@ -51,14 +56,6 @@ class Builder {
   }
 
  private:
-  // A tied head and its embedding are one matrix until an adapter changes one of them.
-  [[nodiscard]] bool merges_at_one_end() const {
-    return std::any_of(options_.merge.begin(), options_.merge.end(), [](const auto& adapter) {
-      return adapter.targets.own_head || adapter.targets.find("lm_head") != nullptr ||
-             adapter.targets.find("model.embed_tokens") != nullptr;
-    });
-  }
-
   [[nodiscard]] bool base_trains(const std::string& name) const {
     if (options_.lora) {
       return options_.trainable && model_.lora.trained.contains(name);
@@ -134,14 +131,6 @@ class Builder {
   std::set<std::string> trained_;                   // freeze
 };
 
-void merge_into(Parameter& parameter, const std::vector<AdapterToMerge>& adapters) {
-  for (const AdapterToMerge& adapter : adapters) {
-    if (adapter.changes(parameter.name)) {
-      parameter.stored = adapter.merged(parameter.name, parameter.stored);
-    }
-  }
-}
-
 }  // namespace
 
 Parameter* Model::find(const std::string& name) {
@@ -169,15 +158,15 @@ std::int64_t Model::num_trainable() const {
 Model load_model(const formats::ModelConfig& config,
                  const std::shared_ptr<const formats::ModelWeights>& weights,
                  const ModelOptions& options) {
-  return Builder(config,
-                 options,
-                 [&](Parameter& parameter, const ParameterShape& shape, at::ScalarType /*dtype*/) {
-                   const formats::TensorView& view =
-                       weights->at(name_in_files(*weights, shape.name));
-                   parameter.shape = view.shape;
-                   parameter.stored = borrowed_tensor(view, weights);
-                   merge_into(parameter, options.merge);
-                 })
+  const BaseWeights base(config, weights, options.merge);
+  return Builder(
+             config,
+             options,
+             [&](Parameter& parameter, const ParameterShape& shape, at::ScalarType /*dtype*/) {
+               parameter.shape = shape.shape;
+               parameter.stored = base.value(shape.name);
+             },
+             config.tie_word_embeddings != base.config().tie_word_embeddings)
       .build();
 }
 
@@ -191,7 +180,7 @@ Model random_model(const formats::ModelConfig& config, const ModelOptions& optio
       .build();
 }
 
-void load_adapter(Model& model, const formats::SafetensorsFile& file) {
+void load_adapter(Model& model, const formats::TensorFile& file) {
   for (const shapes::SavedTensor& saved : model.lora.saved) {
     if (!file.contains(saved.key)) {
       continue;

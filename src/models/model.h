@@ -40,8 +40,9 @@ struct Model {
 };
 
 // Units whose base weights stay in the files of `weights` (checked by shapes::check_weights) until
-// an engine takes them, or Parameter::materialize() does; those that an adapter is merged into are
-// held in fp32 until then. Adapters start as PEFT starts them.
+// an engine takes them, or Parameter::materialize() does; those that BaseWeights makes (an adapter
+// is merged into them, or `config` has more tokens than the files) are held until then. Adapters
+// start as PEFT starts them.
 [[nodiscard]] Model load_model(const formats::ModelConfig& config,
                                const std::shared_ptr<const formats::ModelWeights>& weights,
                                const ModelOptions& options);
@@ -52,7 +53,7 @@ struct Model {
 
 // Overwrites the adapters of `model`, and the weights that its file holds besides, with those of a
 // PEFT file that shapes::check_adapter has seen.
-void load_adapter(Model& model, const formats::SafetensorsFile& file);
+void load_adapter(Model& model, const formats::TensorFile& file);
 
 // LoRA+ (Hayou et al., 2024) in LLaMA-Factory's groups: B, biases and magnitudes learn at `ratio`
 // times the rate, B of an adapted embedding at `embedding_factor` times it.

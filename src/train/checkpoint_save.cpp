@@ -206,14 +206,14 @@ std::int64_t small_files_bytes(const Trained& trained) {
   for (const auto& unit : trained.model.units) {
     bytes += kOfATensor * static_cast<std::int64_t>(unit->parameters().size());
   }
-  for (const fs::path& file : companions_of(trained.config.model.model_name_or_path)) {
-    bytes += static_cast<std::int64_t>(fs::file_size(file));
+  for (const Companion& companion : trained.companions) {
+    bytes += companion.bytes();
   }
   return bytes;
 }
 
 // What rank 0 writes beside the result.
-void write_companions(const Trained& trained, const Progress& progress, const fs::path& folder) {
+void write_records(const Trained& trained, const Progress& progress, const fs::path& folder) {
   write_trainer_state(folder, trained.config, progress);
   write_file_atomically(folder / "effective_config.json",
                         config::effective_config(trained.config).dump(2) + "\n");
@@ -268,7 +268,7 @@ fs::path save_checkpoint(const Trained& trained,
   }
   save_result(trained, folder);
   if (leads) {
-    write_companions(trained, progress, folder);
+    write_records(trained, progress, folder);
   }
   const std::string own_state = state_file(comm.rank(), comm.size());
   for (const std::string& name : names_in(folder)) {

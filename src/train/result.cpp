@@ -33,7 +33,7 @@ std::vector<std::filesystem::path> save_result(const Trained& trained,
   if (trained.engine.comm().rank() != 0) {
     return {};
   }
-  const auto companions = copy_companions(trained.config.model.model_name_or_path, folder);
+  const auto companions = write_companions(trained.companions, folder);
   files.insert(files.end(), companions.begin(), companions.end());
   return files;
 }

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "formats/adapter.h"
 #include "models/model.h"
+#include "train/companions.h"
 
 namespace zeroth::train {
 
@@ -18,6 +19,7 @@ struct Trained {
   const models::Model& model;
   const std::optional<formats::AdapterConfig>& adapter;
   engine::Engine& engine;
+  const std::vector<Companion>& companions;
   bool saves = true;  // false: some rank does not see output_dir, and there can be no checkpoints
 };
 

@@ -33,13 +33,4 @@ std::vector<std::filesystem::path> save_model(const std::filesystem::path& folde
                                               const models::Model& model,
                                               at::ScalarType dtype);
 
-// tokenizer.json and its companions, and generation_config.json, of a model's folder.
-[[nodiscard]] std::vector<std::filesystem::path> companions_of(
-    const std::filesystem::path& model_folder);
-
-// Copies them.
-// Files that lie in `folder` already are not copied onto themselves.
-std::vector<std::filesystem::path> copy_companions(const std::filesystem::path& model_folder,
-                                                   const std::filesystem::path& folder);
-
 }  // namespace zeroth::train

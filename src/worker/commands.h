@@ -16,6 +16,7 @@ using CommPtr = std::shared_ptr<comm::Communicator>;
 void run_eval(const config::RunConfig& config, const CommPtr& comm);
 void run_predict(const config::RunConfig& config, const CommPtr& comm);
 void run_init_model(const config::RunConfig& config);
+void run_bench(const config::RunConfig& config, const CommPtr& comm);
 void run_export(const config::RunConfig& config);
 
 }  // namespace zeroth::worker

@@ -32,7 +32,7 @@ data::Dataset load_rows(const config::RunConfig& config, const Inputs& inputs) {
 void run_eval(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
   comm->note("reading the data");
-  const Inputs inputs = inputs::open_data_inputs(config);
+  const Inputs inputs = open_inputs(config);
   const data::Dataset dataset = load_rows(config, inputs);
   log::info(data_line("evaluation", dataset));
   require_same_rows(*comm, "evaluation", dataset);

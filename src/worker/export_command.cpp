@@ -2,17 +2,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output_folder.h"
 #include "formats/weights_writer.h"
-#include "models/first_values.h"
+#include "models/base_weights.h"
 #include "models/logits_by_unit.h"
-#include "models/merged_base.h"
 #include "observe/progress.h"
 #include "shapes/families.h"
-#include "train/save_result.h"
+#include "train/tensors_in_turn.h"
 #include "worker/commands.h"
 #include "worker/inputs.h"
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using formats::DType;
-using models::MergedBase;
+using models::BaseWeights;
 
 DType type_to_write(config::StoredType asked, DType stored) {
   switch (asked) {
@@ -40,39 +40,16 @@ DType type_to_write(config::StoredType asked, DType stored) {
   return stored;
 }
 
-// The tensors of the result; each is made when its turn comes, and the one before is gone by then.
-class ToWrite {
- public:
-  ToWrite(const MergedBase& merged, config::StoredType asked) {
-    for (const shapes::UnitShape& unit : merged.shape().units) {
-      for (const shapes::ParameterShape& parameter : unit.parameters) {
-        const DType dtype = type_to_write(asked, merged.stored_type(parameter.name));
-        tensors_.push_back({.name = parameter.name,
-                            .dtype = dtype,
-                            .shape = parameter.shape,
-                            .bytes = [this, &merged, name = parameter.name, dtype] {
-                              return bytes_of(merged.value(name), dtype);
-                            }});
-      }
+void add_all(train::TensorsInTurn& tensors, const BaseWeights& merged, config::StoredType asked) {
+  for (const shapes::UnitShape& unit : shapes::model_shape(merged.config()).units) {
+    for (const shapes::ParameterShape& parameter : unit.parameters) {
+      tensors.add(parameter.name,
+                  type_to_write(asked, merged.stored_type(parameter.name)),
+                  parameter.shape,
+                  [&merged, name = parameter.name] { return merged.value(name); });
     }
   }
-
-  ToWrite(const ToWrite&) = delete;
-  ToWrite& operator=(const ToWrite&) = delete;
-
-  [[nodiscard]] const std::vector<formats::TensorToWrite>& tensors() const noexcept {
-    return tensors_;
-  }
-
- private:
-  std::span<const std::byte> bytes_of(const at::Tensor& value, DType dtype) {
-    held_ = value.to(models::scalar_type(dtype)).contiguous();
-    return {static_cast<const std::byte*>(held_.data_ptr()), held_.nbytes()};
-  }
-
-  std::vector<formats::TensorToWrite> tensors_;
-  at::Tensor held_;
-};
+}
 
 // The widest type that is written: what config.json then says.
 DType common_type(const std::vector<formats::TensorToWrite>& tensors) {
@@ -88,8 +65,21 @@ struct Difference {
   double relative = 0;  // root mean square of the differences over that
 };
 
+// The base with the last adapter beside it, the others in it.
+models::Model load_unmerged(const OpenedBase& opened, const formats::ModelConfig& config) {
+  models::Model model =
+      models::load_model(config,
+                         opened.files,
+                         {.lora = opened.last,
+                          .freeze = {},
+                          .merge = {opened.adapters.begin(), std::prev(opened.adapters.end())},
+                          .trainable = false});
+  models::load_adapter(model, *opened.adapters.back().file);
+  return model;
+}
+
 // What was written, against the base with its adapters beside it.
-Difference compare_with_unmerged(const config::RunConfig& config,
+Difference compare_with_unmerged(const OpenedBase& opened,
                                  const Inputs& inputs,
                                  const fs::path& written) {
   constexpr std::int64_t kRows = 2;
@@ -97,7 +87,7 @@ Difference compare_with_unmerged(const config::RunConfig& config,
   const std::int64_t tokens = std::min(kTokens, inputs.model_config.max_position_embeddings);
   const at::Tensor ids =
       at::randint(0, inputs.model_config.vocab_size, {kRows, tokens}, at::TensorOptions(at::kLong));
-  models::Model unmerged = load_unmerged(config, inputs);
+  models::Model unmerged = load_unmerged(opened, inputs.model_config);
   const at::Tensor expected = models::logits_by_unit(unmerged, ids);
   models::Model merged =
       models::load_model(shapes::read_model_config(written / "config.json"),
@@ -182,24 +172,26 @@ void tell(const config::RunConfig& config,
 }  // namespace
 
 void run_export(const config::RunConfig& config) {
-  const Inputs inputs = inputs::open_data_inputs(config);
-  const MergedBase merged = open_merged_base(config, inputs);
-  const ToWrite to_write(merged, config.exporting.dtype);
+  const Inputs inputs = open_inputs(config);
+  const OpenedBase opened = open_base_and_adapters(config, inputs);
+  const BaseWeights merged(inputs.model_config, opened.files, opened.adapters);
+  train::TensorsInTurn tensors;
+  add_all(tensors, merged, config.exporting.dtype);
   const fs::path output = config.output.output_dir;
-  require_room(bytes_of(to_write.tensors()), output);
+  require_room(bytes_of(tensors.to_write()), output);
   remove_results(output);
   constexpr double kGigabyte = 1e9;
   std::vector<fs::path> files = formats::write_model_weights(
       output,
-      to_write.tensors(),
+      tensors.to_write(),
       static_cast<std::uint64_t>(config.exporting.file_gigabytes * kGigabyte));
-  const DType written = common_type(to_write.tensors());
+  const DType written = common_type(tensors.to_write());
   formats::copy_config(merged.config(), written, output);
   files.push_back(output / "config.json");
-  for (const fs::path& file : train::copy_companions(config.model.model_name_or_path, output)) {
+  for (const fs::path& file : train::write_companions(companions_of(config, inputs), output)) {
     files.push_back(file);
   }
-  const Difference difference = compare_with_unmerged(config, inputs, output);
+  const Difference difference = compare_with_unmerged(opened, inputs, output);
   require_same(difference, written, output);
   tell(config, files, difference);
 }

@@ -10,6 +10,19 @@
 
 namespace zeroth::worker {
 
+Inputs open_inputs(const config::RunConfig& config) {
+  Inputs inputs = inputs::open_data_inputs(config);
+  for (const std::string& remark : inputs.remarks) {
+    log::info(remark);
+  }
+  return inputs;
+}
+
+std::vector<train::Companion> companions_of(const config::RunConfig& config, const Inputs& inputs) {
+  return train::companions_of(
+      config.model.model_name_or_path, inputs.tokenizer_folder, inputs.new_tokens);
+}
+
 void report_counts(const config::RunConfig& config,
                    const Inputs& inputs,
                    const data::RowCounts& counts) {

@@ -4,14 +4,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/run_config.h"
 #include "data/load.h"
 #include "engine/engine.h"
 #include "formats/adapter.h"
 #include "inputs/data_inputs.h"
-#include "models/merged_base.h"
+#include "models/base_weights.h"
 #include "models/model.h"
+#include "train/companions.h"
 
 // What train, eval and predict read before they start. Data is read before weights: a bad row is
 // told early.
@@ -19,6 +21,13 @@ namespace zeroth::worker {
 
 using inputs::as_paths;
 using Inputs = inputs::DataInputs;
+
+// What became of added tokens is told.
+[[nodiscard]] Inputs open_inputs(const config::RunConfig& config);
+
+// What goes beside a result.
+[[nodiscard]] std::vector<train::Companion> companions_of(const config::RunConfig& config,
+                                                          const Inputs& inputs);
 
 // What was read, and what the user should know of it.
 void report_counts(const config::RunConfig& config,
@@ -42,11 +51,15 @@ struct LoadedModel {
                                      bool trains,
                                      comm::Communicator& comm);
 
-// The base with all given adapters in it, value by value; and with the last one beside it, the
-// others in it.
-[[nodiscard]] models::MergedBase open_merged_base(const config::RunConfig& config,
-                                                  const Inputs& inputs);
-[[nodiscard]] models::Model load_unmerged(const config::RunConfig& config, const Inputs& inputs);
+// A base and at least one adapter for it, all checked.
+struct OpenedBase {
+  std::shared_ptr<const formats::ModelWeights> files;
+  std::vector<models::AdapterToMerge> adapters;  // as given
+  formats::AdapterConfig last;                   // of the last one
+};
+
+[[nodiscard]] OpenedBase open_base_and_adapters(const config::RunConfig& config,
+                                                const Inputs& inputs);
 
 // An engine that only runs forwards, on each rank of `comm` by itself.
 [[nodiscard]] std::unique_ptr<engine::Engine> inference_engine(

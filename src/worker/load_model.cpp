@@ -19,12 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using formats::AdapterConfig;
-using FilePtr = std::shared_ptr<const formats::SafetensorsFile>;
+using FilePtr = std::shared_ptr<const formats::TensorFile>;
 
 // An adapter that was read.
 struct GivenAdapter {
   std::string folder;
   AdapterConfig config;
+  FilePtr file;
 };
 
 // An adapter that is read brings its own shape; asking for another one at the same time is a
@@ -70,11 +71,20 @@ void warn_of_other_base(const config::RunConfig& config, const GivenAdapter& ada
   }
 }
 
-std::vector<GivenAdapter> given_adapters(const config::RunConfig& config) {
+FilePtr open_weights_of(const std::string& folder) {
+  auto file = std::make_shared<const formats::TensorFile>(
+      formats::open_tensor_file(formats::adapter_weights_path(folder)));
+  formats::verify_content(*file);  // small enough for every rank to read
+  return file;
+}
+
+std::vector<GivenAdapter> given_adapters(const config::RunConfig& config,
+                                         const shapes::ModelShape& shape) {
   std::vector<GivenAdapter> adapters;
   for (const std::string& folder : config.model.adapter_folders()) {
-    adapters.push_back({folder, formats::read_adapter_config(folder)});
+    adapters.push_back({folder, formats::read_adapter_config(folder), open_weights_of(folder)});
     warn_of_other_base(config, adapters.back());
+    shapes::check_adapter(shape, adapters.back().config, *adapters.back().file);
   }
   return adapters;
 }
@@ -90,20 +100,11 @@ void refuse_idle_settings(const models::Model& model) {
   }
 }
 
-FilePtr open_weights_of(const std::string& folder) {
-  auto file = std::make_shared<const formats::SafetensorsFile>(fs::path(folder) /
-                                                               formats::kAdapterWeightsFile);
-  formats::verify_content(*file);  // small enough for every rank to read
-  return file;
-}
-
 std::vector<models::AdapterToMerge> adapters_to_merge(const shapes::ModelShape& shape,
                                                       const std::vector<GivenAdapter>& adapters) {
   std::vector<models::AdapterToMerge> merged;
   for (const GivenAdapter& adapter : adapters) {
-    const FilePtr file = open_weights_of(adapter.folder);
-    shapes::check_adapter(shape, adapter.config, *file);
-    merged.push_back({shapes::lora_targets(shape, adapter.config), file});
+    merged.push_back({shapes::lora_targets(shape, adapter.config), adapter.file});
     log::info(fmt::format("merged into the base: {}", adapter.folder));
   }
   return merged;
@@ -123,6 +124,19 @@ std::optional<GivenAdapter> take_last(const config::RunConfig& config,
     last->config.dropout = config.finetune.lora_dropout;
   }
   return last;
+}
+
+// Rows that were made for new tokens and stay at their mean are seldom meant.
+void warn_of_new_rows_at_rest(const Inputs& inputs, const models::Model& model, bool trains) {
+  const std::string embedding = "model.embed_tokens";
+  const models::Parameter* weight = model.find(embedding + ".weight");
+  if (trains && inputs.adds_rows() && weight != nullptr && !weight->trainable &&
+      model.lora.find(embedding) == nullptr) {
+    log::warn(
+        "the rows of the added tokens do not train: all of them stay at the mean\n  Train the "
+        "embedding and the head: --additional_target embed_tokens,lm_head; with freeze "
+        "--freeze_extra_modules embed_tokens,lm_head.");
+  }
 }
 
 // LoRA+'s rate of an embedding is a rate, and Parameter has a factor of the schedule's.
@@ -148,11 +162,13 @@ std::optional<AdapterConfig> adapter_of(const config::RunConfig& config,
 }
 
 std::shared_ptr<const formats::ModelWeights> open_base(const config::RunConfig& config,
-                                                       const shapes::ModelShape& shape,
-                                                       std::int64_t rank,
-                                                       std::int64_t ranks) {
+                                                       const Inputs& inputs,
+                                                       std::int64_t rank = 0,
+                                                       std::int64_t ranks = 1) {
   auto weights = std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path);
-  shapes::check_weights(shape, *weights);
+  formats::ModelConfig as_stored = inputs.model_config;
+  as_stored.vocab_size = inputs.stored_rows;
+  shapes::check_weights(shapes::model_shape(as_stored), *weights);
   formats::verify_content(*weights, rank, ranks);
   return weights;
 }
@@ -166,8 +182,8 @@ LoadedModel load_model(const config::RunConfig& config,
   auto tally = std::make_shared<memory::Tally>();
   const memory::TensorScope counted(tally, memory::Purpose::kWeights);
   const shapes::ModelShape shape = shapes::model_shape(inputs.model_config);
-  const auto weights = open_base(config, shape, comm.on_host().rank, comm.on_host().size);
-  std::vector<GivenAdapter> adapters = given_adapters(config);
+  const auto weights = open_base(config, inputs, comm.on_host().rank, comm.on_host().size);
+  std::vector<GivenAdapter> adapters = given_adapters(config, shape);
   const std::optional<GivenAdapter> last = take_last(config, adapters);
   LoadedModel loaded{.adapter = adapter_of(config, last, trains), .tally = std::move(tally)};
   models::ModelOptions options{.dtype = train::compute_dtype(config),
@@ -178,42 +194,28 @@ LoadedModel load_model(const config::RunConfig& config,
   if (trains && config.finetune.type == config::FinetuningType::kFreeze) {
     options.freeze = plan::freeze_settings(config.finetune);
   }
-  const FilePtr file = last ? open_weights_of(last->folder) : nullptr;
-  if (last) {
-    shapes::check_adapter(shape, last->config, *file);
-  }
   loaded.model = models::load_model(inputs.model_config, weights, options);
   if (loaded.adapter) {
     loaded.adapter->target_modules = loaded.model.lora.target_modules;
   }
   if (last) {
-    models::load_adapter(loaded.model, *file);
+    models::load_adapter(loaded.model, *last->file);
   } else if (loaded.adapter) {
     refuse_idle_settings(loaded.model);
   }
+  warn_of_new_rows_at_rest(inputs, loaded.model, trains);
   set_rates(config, loaded.model);
   comm.barrier("check of the weights");  // what one rank proved, all may use
   return loaded;
 }
 
-models::MergedBase open_merged_base(const config::RunConfig& config, const Inputs& inputs) {
+OpenedBase open_base_and_adapters(const config::RunConfig& config, const Inputs& inputs) {
   const shapes::ModelShape shape = shapes::model_shape(inputs.model_config);
-  return {inputs.model_config,
-          open_base(config, shape, /*rank=*/0, /*ranks=*/1),
-          adapters_to_merge(shape, given_adapters(config))};
-}
-
-models::Model load_unmerged(const config::RunConfig& config, const Inputs& inputs) {
-  const shapes::ModelShape shape = shapes::model_shape(inputs.model_config);
-  std::vector<GivenAdapter> before = given_adapters(config);
-  const GivenAdapter last = std::move(before.back());
-  before.pop_back();
-  models::Model model = models::load_model(
-      inputs.model_config,
-      std::make_shared<const formats::ModelWeights>(config.model.model_name_or_path),
-      {.lora = last.config, .merge = adapters_to_merge(shape, before), .trainable = false});
-  models::load_adapter(model, *open_weights_of(last.folder));
-  return model;
+  OpenedBase opened{.files = open_base(config, inputs), .adapters = {}, .last = {}};
+  const std::vector<GivenAdapter> adapters = given_adapters(config, shape);
+  opened.adapters = adapters_to_merge(shape, adapters);
+  opened.last = adapters.back().config;
+  return opened;
 }
 
 }  // namespace zeroth::worker

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/worker_status.h"
 #include "engine/processors.h"
+#include "kernels/choice.h"
 #include "memory/tensor_error.h"
 #include "worker/commands.h"
 #include "worker/lost_file.h"
@@ -112,6 +113,9 @@ int run_alone(void (*command)(const RunConfig&), const RunConfig& config) {
 
 int run(const RunConfig& config, Status& status) {
   keep_freed_memory();
+  zeroth::kernels::set_choice(config.kernels == zeroth::config::KernelChoice::kReference
+                                  ? zeroth::kernels::Choice::kReference
+                                  : zeroth::kernels::Choice::kAuto);
   switch (config.command) {
     case Command::kTrain:
       return run_as_rank(zeroth::worker::run_train, config, status);
@@ -119,6 +123,8 @@ int run(const RunConfig& config, Status& status) {
       return run_as_rank(done<zeroth::worker::run_eval>, config, status);
     case Command::kPredict:
       return run_as_rank(done<zeroth::worker::run_predict>, config, status);
+    case Command::kBench:
+      return run_as_rank(done<zeroth::worker::run_bench>, config, status);
     case Command::kInitModel:
       return run_alone(zeroth::worker::run_init_model, config);
     case Command::kExport:

@@ -142,7 +142,7 @@ class Predictor {
 void run_predict(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
   comm->note("reading the data");
-  const Inputs inputs = inputs::open_data_inputs(config);
+  const Inputs inputs = open_inputs(config);
   const auto& names =
       config.data.eval_dataset.empty() ? config.data.dataset : config.data.eval_dataset;
   data::RowCounts counts;

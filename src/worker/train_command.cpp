@@ -219,7 +219,7 @@ train::TrainSummary train_rows(const train::Trained& trained,
 int run_train(const config::RunConfig& config, const CommPtr& comm) {
   log::info(config::start_table(config));
   comm->note("reading the data");
-  const Inputs inputs = inputs::open_data_inputs(config);
+  const Inputs inputs = open_inputs(config);
   const inputs::TrainingData data = load_data(config, inputs);
   require_same_rows(*comm, "training", data.train);
   if (data.validation) {
@@ -250,8 +250,9 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
     load_resumed(*resumed, plan, engine);
   }
   comm->barrier("state of all ranks");  // a rank without room has said so by now
+  const std::vector<train::Companion> companions = companions_of(config, inputs);
   const train::Trained trained{
-      config, loaded.model, loaded.adapter, engine, can_save(config, *comm)};
+      config, loaded.model, loaded.adapter, engine, companions, can_save(config, *comm)};
   if (comm->rank() == 0) {
     take_over_folder(trained, resumed);
   }

@@ -83,7 +83,8 @@ Continued save(const Case& test, const fs::path& output) {
     if (test.lora) {
       adapter = formats::AdapterConfig{.rank = 4, .alpha = 8, .target_modules = {"q_proj"}};
     }
-    const train::Trained trained{config, trainee.model, adapter, *trainee.engine};
+    const std::vector<train::Companion> none;
+    const train::Trained trained{config, trainee.model, adapter, *trainee.engine, none};
     train::save_checkpoint(trained, {.engine = trainee.engine->position()}, {"model", "rows"});
     const Continued run = continued(trainee, test);
     if (comm->rank() == 0) {

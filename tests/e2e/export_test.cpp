@@ -82,7 +82,7 @@ TEST_F(Export, SeveralAdaptersTypesAndFileParts) {
   EXPECT_TRUE(has("both/model.safetensors.index.json"));
   EXPECT_NEAR(
       loss_of({"--model_name_or_path", "both"}), loss_of(with_adapter("first,second")), 1e-5);
-  (void)merged("first,second", "rounded", {"--dtype", "bf16"});
+  (void)merged("first,second", "rounded", {"--export_dtype", "bf16"});
   EXPECT_EQ(Json::parse(content_of(path("rounded/config.json"))).at("torch_dtype"), "bfloat16");
   EXPECT_NEAR(loss_of({"--model_name_or_path", "rounded"}),
               loss_of({"--model_name_or_path", "both"}),

@@ -117,7 +117,8 @@ TEST_F(Resume, ARequestToSaveThatComesTooEarlyEndsNothing) {
   for (const useconds_t wait : {0U, 5'000U, 50'000U, 200'000U}) {
     const pid_t front = testing::start(
         invocation(train("out", {"--overwrite_output_dir"})), path("stdout"), path("stderr"));
-    ::usleep(20'000 + wait);  // the front itself is up by then
+    ASSERT_TRUE(soon([&] { return testing::catches(front, SIGUSR1); }));
+    ::usleep(wait);
     ::kill(front, SIGUSR1);
     EXPECT_EQ(testing::wait_for(front), 0) << content_of(path("stderr"));
   }

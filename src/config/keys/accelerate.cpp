@@ -45,10 +45,16 @@ Declarations file_keys() {
                          .off_values = {"none"}};
   Declaration precision{
       .name = "mixed_precision",
+      .aliases = {"dtype"},
       .accelerate = {"mixed_precision"},
       .type = ValueType::kChoice,
       .choices = {"no", "fp16", "bf16"},
-      .synonyms = {{"false", "no"}, {"none", "no"}, {"fp32", "no"}},
+      .synonyms = {{"false", "no"},
+                   {"none", "no"},
+                   {"fp32", "no"},
+                   {"float32", "no"},
+                   {"float16", "fp16"},
+                   {"bfloat16", "bf16"}},
       .refused_choices = {{"fp8", "no product is computed in 8 bits; write bf16"}},
       .default_value = "no",
       .commands = kRunFamily,

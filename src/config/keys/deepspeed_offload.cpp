@@ -78,7 +78,7 @@ Condition only_with_io(const std::string& io) {
 
 Declaration with_field(Declaration key, Condition without_effect, Field field) {
   key.section = "ZeRO";
-  key.commands = kTrainOnly;
+  key.commands = kUpdates;
   key.without_effect = std::move(without_effect);
   key.field = std::move(field);
   return key;

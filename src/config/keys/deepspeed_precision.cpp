@@ -21,7 +21,7 @@ Declaration number_type(std::string path, std::string help) {
 
 Declaration acting(Declaration key, Condition without_effect, Field field) {
   key.section = kSection;
-  key.commands = kTrainOnly;
+  key.commands = kUpdates;
   key.without_effect = std::move(without_effect);
   key.field = std::move(field);
   return key;

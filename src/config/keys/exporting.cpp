@@ -19,7 +19,7 @@ Declarations export_keys() {
        .commands = kExportOnly,
        .help = "add the adapters to the model's own weights",
        .field = field(&RunConfig::exporting, &ExportSettings::merge)},
-      {.name = "dtype",
+      {.name = "export_dtype",
        .aliases = {"merge_dtype"},
        .type = ValueType::kChoice,
        .choices = choices_of<StoredType>(),

@@ -58,6 +58,16 @@ std::optional<RuleValue> twice_the_rank(const Values& values) {
   return RuleValue{2.0 * values["lora_rank"].get<double>(), "2 x lora_rank"};
 }
 
+// LLaMA-Factory's rule: rows that are new must be trained.
+std::optional<RuleValue> ends_of_a_new_vocabulary(const Values& values) {
+  const bool grows = !values["add_tokens"].empty() || !values["add_special_tokens"].empty() ||
+                     values.is("resize_vocab", true);
+  if (!grows || only_for_a_new_adapter(values)) {
+    return std::nullopt;
+  }
+  return RuleValue{Json::array({"embed_tokens", "lm_head"}), "rows for added tokens must train"};
+}
+
 Declaration list_of(std::string name, std::string help, Condition condition, Field field) {
   return {.name = std::move(name),
           .type = ValueType::kList,
@@ -133,6 +143,14 @@ Declarations place_keys() {
                      only_for_a_new_adapter,
                      of(&FinetuneSettings::lora_targets)));
   targets.default_value = Json::array({"all"});
+  Declaration whole =
+      called({"modules_to_save"},
+             list_of("additional_target",
+                     "modules that are trained in full beside the adapter, and saved with it; "
+                     "embed_tokens and lm_head where tokens are added",
+                     only_for_a_new_adapter,
+                     of(&FinetuneSettings::modules_to_save)));
+  whole.rule = ends_of_a_new_vocabulary;
   return {
       std::move(targets),
       list_of("exclude_modules",
@@ -151,11 +169,7 @@ Declarations place_keys() {
                "ranks of some modules: ends of their names, or regular expressions, with a rank",
                of(&FinetuneSettings::rank_pattern)),
       block_of("alpha_pattern", "the same of lora_alpha", of(&FinetuneSettings::alpha_pattern)),
-      called({"modules_to_save"},
-             list_of("additional_target",
-                     "modules that are trained in full beside the adapter, and saved with it",
-                     only_for_a_new_adapter,
-                     of(&FinetuneSettings::modules_to_save))),
+      std::move(whole),
       called({"train_bias"},
              {.name = "bias",
               .type = ValueType::kChoice,
@@ -248,7 +262,7 @@ Declarations finetune_keys() {
   }
   for (Declaration& key : keys) {
     key.section = "Fine-tuning";
-    key.commands = kTrainOnly;
+    key.commands = kUpdates;
     key.on_resume = key.name == "lora_dropout" ? OnResume::kListed : OnResume::kNeedsAllow;
   }
   return keys;

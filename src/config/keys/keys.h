@@ -14,7 +14,8 @@ namespace zeroth::config {
 using Declarations = std::vector<Declaration>;
 
 [[nodiscard]] Declarations model_keys();
-[[nodiscard]] Declarations finetune_keys();  // a part of them: what is trained
+[[nodiscard]] Declarations vocabulary_keys();  // tokens to add
+[[nodiscard]] Declarations finetune_keys();    // a part of them: what is trained
 [[nodiscard]] Declarations data_keys();
 [[nodiscard]] Declarations training_keys();
 [[nodiscard]] Declarations zero_keys();       // a part of them: what ZeRO does
@@ -24,6 +25,7 @@ using Declarations = std::vector<Declaration>;
 [[nodiscard]] Declarations saving_keys();  // checkpoints, and going on from one
 [[nodiscard]] Declarations generation_keys();
 [[nodiscard]] Declarations export_keys();
+[[nodiscard]] Declarations bench_keys();  // bench, and which kernels compute
 [[nodiscard]] Declarations text_tool_keys();  // tokenize, train-tokenizer
 // Transformers' and LLaMA-Factory's further options.
 [[nodiscard]] Declarations transformers_run_keys();

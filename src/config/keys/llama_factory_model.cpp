@@ -60,21 +60,12 @@ Declarations loading_keys() {
   };
 }
 
-Declarations vocabulary_keys() {
+Declarations token_keys() {
   return {
-      planned("resize_vocab",
-              flag(false),
-              "add rows to the embedding for added tokens",
-              "the embedding keeps its rows"),
       refused("split_special_tokens",
               flag(false),
               "read special tokens in a text as plain text",
               "special tokens in a text stand for themselves: take them out of the rows"),
-      planned("add_tokens", names(), "tokens to add", "the tokenizer keeps its tokens"),
-      planned("add_special_tokens",
-              names(),
-              "special tokens to add",
-              "the tokenizer keeps its special tokens"),
       refused("new_special_tokens_config",
               text(),
               "file that describes tokens to add",
@@ -126,7 +117,7 @@ Declarations engine_keys() {
       .name = "disable_gradient_checkpointing",
       .type = ValueType::kBoolean,
       .default_value = true,
-      .commands = kTrainOnly,
+      .commands = kUpdates,
       .help = "the opposite of gradient_checkpointing, as LLaMA-Factory says it",
       .parts = checkpointing_parts};
   return {
@@ -245,7 +236,7 @@ Declarations other_export_keys() {
 
 Declarations llama_factory_model_keys() {
   return joined({in_section("Model", loading_keys()),
-                 in_section("Vocabulary", vocabulary_keys()),
+                 in_section("Vocabulary", token_keys()),
                  in_section("Model", architecture_keys()),
                  in_section("Speed and memory", engine_keys()),
                  in_section("Quantisation", quantisation_keys()),

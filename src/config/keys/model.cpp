@@ -35,7 +35,7 @@ Declarations model_keys() {
        .aliases = {"model"},
        .section = kModelSection,
        .commands = kRunFamily | bit(Command::kTokenize) | bit(Command::kExport),
-       .required = kRunFamily | bit(Command::kTokenize) | bit(Command::kExport),
+       .required = kWithRows | bit(Command::kTokenize) | bit(Command::kExport),
        .help = "a Hugging Face model folder, or the id of a model in Hugging Face's cache",
        .field = field(&RunConfig::model, &ModelSettings::model_name_or_path),
        .on_resume = OnResume::kByContent},
@@ -55,7 +55,7 @@ Declarations model_keys() {
        .on_resume = OnResume::kUntold},
       {.name = "model_config",
        .section = kModelSection,
-       .commands = bit(Command::kInitModel) | bit(Command::kPlan),
+       .commands = bit(Command::kInitModel) | bit(Command::kPlan) | bit(Command::kBench),
        .required = bit(Command::kInitModel),
        .help = "a config.json that gives the shape of the model",
        .field = field(&RunConfig::model, &ModelSettings::model_config)},
@@ -63,7 +63,7 @@ Declarations model_keys() {
        .aliases = {"adapter", "checkpoint_dir"},
        .old_names = {"checkpoint_dir"},
        .section = kModelSection,
-       .commands = kRunFamily | bit(Command::kExport),
+       .commands = kWithRows | bit(Command::kExport),
        .help =
            "a PEFT adapter folder to add to the model; of several, with commas between them, all "
            "but the last are merged into it",

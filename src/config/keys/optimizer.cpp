@@ -110,7 +110,7 @@ Words refused_optimizers() {
 
 Declaration acting(Declaration key) {
   key.section = kSection;
-  key.commands = kTrainOnly;
+  key.commands = kUpdates;
   return key;
 }
 

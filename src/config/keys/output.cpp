@@ -36,9 +36,8 @@ Field format_field() {
       .set = [](RunConfig& config, const Json& value) { config.json_output = value == "json"; }};
 }
 
-constexpr CommandSet kWritesFolder =
-    kTrainOnly | kPredictOnly | bit(Command::kInitModel) | bit(Command::kTrainTokenizer) |
-    bit(Command::kExport);
+constexpr CommandSet kWritesFolder = kTrainOnly | kPredictOnly | bit(Command::kInitModel) |
+                                     bit(Command::kTrainTokenizer) | bit(Command::kExport);
 
 }  // namespace
 

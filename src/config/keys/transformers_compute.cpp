@@ -49,7 +49,7 @@ Declaration recomputing() {
           .accelerate = {"fsdp_config.fsdp_activation_checkpointing"},
           .type = ValueType::kBoolean,
           .default_value = false,
-          .commands = kTrainOnly,
+          .commands = kUpdates,
           .help =
               "keep each unit's input alone and compute its activations again in the backward "
               "pass: less memory, a third more time, the same bits",

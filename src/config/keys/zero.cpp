@@ -16,7 +16,7 @@ using Reason = std::optional<std::string>;
 template <typename Member>
 Declaration acting(Declaration key, Condition without_effect, Member member) {
   key.section = kSection;
-  key.commands = kTrainOnly;
+  key.commands = kUpdates;
   key.without_effect = std::move(without_effect);
   key.field = field(&RunConfig::zero, member);
   return key;
