@@ -264,7 +264,7 @@ TEST(Resolve, OneCommandLineServesTrainEvalAndPredict) {
   EXPECT_EQ(why_without_effect(resolve(Command::kTrain, line, {}), "max_new_tokens"),
             "a setting of zeroth predict");
   EXPECT_EQ(why_without_effect(resolve(Command::kPredict, line, {}), "learning_rate"),
-            "a setting of zeroth train");
+            "a setting of zeroth train, bench");
 }
 
 TEST(Resolve, EvaluationReadsAllRowsAndSaysSo) {

@@ -35,7 +35,8 @@ class Vocabulary : public Checkpoints {
   }
 
   [[nodiscard]] bool knows(const std::string& folder, const std::string& token) const {
-    for (const Json& added : json_in(folder + "/tokenizer.json").at("added_tokens")) {
+    const Json tokenizer = json_in(folder + "/tokenizer.json");
+    for (const Json& added : tokenizer.at("added_tokens")) {
       if (added.at("content") == token) {
         return true;
       }
@@ -113,9 +114,15 @@ TEST_F(Vocabulary, D17AddedTokensHaveRowsAtEveryStage) {
 }
 
 TEST_F(Vocabulary, ATrainedModelKnowsItsTokensWithoutBeingTold) {
-  const Json run = json_of(
-      train("out",
-            with_new({"--finetuning_type", "full", "--val_size", "4", "--learning_rate", "1e-2"})));
+  const Json run = json_of(train("out",
+                                 with_new({"--finetuning_type",
+                                           "full",
+                                           "--val_size",
+                                           "4",
+                                           "--learning_rate",
+                                           "1e-2",
+                                           "--max_steps",
+                                           "20"})));
   const double loss = loss_of({"--model_name_or_path", "out"});
   EXPECT_NEAR(loss, run.at("eval_loss").get<double>(), 1e-6);
   EXPECT_LT(loss, loss_of(joined({"--model_name_or_path", "full"}, kNew)) - 0.1);
@@ -169,7 +176,7 @@ TEST_F(Vocabulary, ARunWithNewTokensGoesOnToTheSameBits) {
                         "3",
                         "--resume_from_checkpoint",
                         "latest"})),
-          8,
+          4,
           {"trains other weights", "add_tokens"});
 }
 
