@@ -67,6 +67,53 @@ class Lora : public Checkpoints {
   }
 };
 
+// As PEFT saved adapters before it wrote safetensors.
+TEST_F(Lora, AnAdapterOfTorchSaveIsTheSameAdapter) {
+  const fs::path golden = fs::path(ZEROTH_SOURCE_DIR) / "tests" / "golden";
+  const fs::path plain = golden / "transformers" / "peft" / "llama3" / "plain";
+  for (const char* folder : {"llama3", "new", "old"}) {
+    fs::create_directories(path(folder));
+  }
+  fs::copy(golden / "transformers" / "llama3" / "config.json", path("llama3"));
+  fs::copy(golden / "transformers" / "llama3" / "model.safetensors", path("llama3"));
+  fs::copy(path("model/tokenizer.json"), path("llama3"));
+  for (const char* folder : {"new", "old"}) {
+    fs::copy(plain / "adapter_config.json", path(folder));
+  }
+  fs::copy(plain / "adapter_model.safetensors", path("new"));
+  fs::copy(golden / "torch" / "adapter_model.bin", path("old"));
+  const auto loss_with = [&](const std::string& adapter) {
+    return json_of({"eval",
+                    "--model_name_or_path",
+                    "llama3",
+                    "--dataset",
+                    "rows.json",
+                    "--adapter_name_or_path",
+                    adapter})
+        .at("loss");
+  };
+  EXPECT_EQ(loss_with("old"), loss_with("new"));
+  EXPECT_EQ(json_of({"inspect", "old"}).at("kind"), "adapter");
+  (void)good({"export",
+              "--merge",
+              "--model_name_or_path",
+              "llama3",
+              "--adapter_name_or_path",
+              "old",
+              "--output_dir",
+              "merged"});
+  fs::remove(path("old/adapter_model.bin"));
+  refused({"eval",
+           "--model_name_or_path",
+           "llama3",
+           "--dataset",
+           "rows.json",
+           "--adapter_name_or_path",
+           "old"},
+          4,
+          {"holds no adapter's weights", "adapter_model.safetensors", "adapter_model.bin"});
+}
+
 TEST_F(Lora, EveryKindIsTrainedEvaluatedAndGoneOnWith) {
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(kind.name);

@@ -5,6 +5,7 @@ Values count upwards, so that the tests know them.
 """
 
 import collections
+import json
 import os
 import sys
 
@@ -40,6 +41,21 @@ def state():
     return entries
 
 
+def adapter_of_peft():
+    """transformers/peft/llama3/plain as older releases of PEFT saved it."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "transformers/peft/llama3/plain/adapter_model.safetensors"), "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        data = bytearray(file.read())
+    entries = collections.OrderedDict()
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            values = torch.frombuffer(data, dtype=torch.float32, count=(end - begin) // 4, offset=begin)
+            entries[name] = values.reshape(entry["shape"]).clone()
+    return entries
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
 
@@ -51,6 +67,7 @@ def main(folder):
     save("before_1_6.bin", {"a": counted([2], torch.float32)}, _use_new_zipfile_serialization=False)
     save("view.bin", {"turned": counted([3, 2], torch.float32).t()})
     save("runs.bin", {"a": counted([2], torch.float32), "b": Runs()})
+    save("adapter_model.bin", adapter_of_peft())
     save("other.bin", {"model": {"a": counted([2], torch.float32)}, "epoch": 3})
 
 
