@@ -7,7 +7,7 @@ set -eu
 PACKAGES="cmake ninja-build g++ pkg-config git
 libtorch-dev libdnnl-dev
 nlohmann-json3-dev libfmt-dev libpcre2-dev libutf8proc-dev libxxhash-dev libminizip-dev
-libopenmpi-dev openmpi-bin liburing-dev
+libopenmpi-dev openmpi-bin liburing-dev libhwy-dev
 libyaml-cpp-dev libgtest-dev"
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -40,7 +40,7 @@ if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>
   say "  cmake --preset release && cmake --build --preset release" >&2
   say "$PACKAGES" | tr '\n' ' ' >&2
   printf '\n' >&2
-  say "that is: CMake 3.25+, Ninja, a C++20 compiler, LibTorch 1.13 or newer, oneDNN, nlohmann-json, fmt, PCRE2, utf8proc, xxHash, liburing, GoogleTest" >&2
+  say "that is: CMake 3.25+, Ninja, a C++20 compiler, LibTorch 1.13 or newer, oneDNN, nlohmann-json, fmt, PCRE2, utf8proc, xxHash, liburing, Highway, GoogleTest" >&2
   exit 6
 fi
 

@@ -15,4 +15,17 @@ enum class NormWeight { kPlain, kPlusOne };
                                   double epsilon,
                                   NormWeight form = NormWeight::kPlain);
 
+struct SumAndNorm {
+  at::Tensor sum;
+  at::Tensor normed;
+};
+
+// x + added, rounded to their type, and the norm of that: one walk over memory in each direction
+// where the fast version computes. x and added [.., H] of one shape. Differentiable in all three.
+[[nodiscard]] SumAndNorm add_rms_norm(const at::Tensor& x,
+                                      const at::Tensor& added,
+                                      const at::Tensor& weight,
+                                      double epsilon,
+                                      NormWeight form = NormWeight::kPlain);
+
 }  // namespace zeroth::kernels
