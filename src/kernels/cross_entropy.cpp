@@ -1,8 +1,12 @@
 #include "kernels/cross_entropy.h"
 
+#include "kernels/choice.h"
+#include "kernels/loss_rows.h"
+#include "kernels/soft_cap.h"
 #include "kernels/wide.h"
 
 #include <ATen/ops/_log_softmax.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -33,10 +37,43 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
   }
 };
 
+// Keeps the logits as they came and two numbers a row.
+struct FastCrossEntropyFunction : torch::autograd::Function<FastCrossEntropyFunction> {
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& logits_or_view,
+                            const at::Tensor& targets_N,
+                            double soft_cap) {
+    const at::Tensor logits = logits_or_view.contiguous();
+    const at::Tensor targets = targets_N.contiguous();
+    const RowLosses rows = row_losses(logits, targets, soft_cap);
+    context->save_for_backward({logits, targets, rows.sums});
+    context->saved_data["soft_cap"] = soft_cap;
+    return sum_of_losses(rows.losses);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor grad = at::empty(saved[0].sizes(), saved[0].options());
+    row_gradients(saved[0],
+                  saved[1],
+                  saved[2],
+                  context->saved_data["soft_cap"].toDouble(),
+                  grads[0].item<float>(),
+                  grad);
+    return {grad, {}, {}};
+  }
+};
+
 }  // namespace
 
-at::Tensor cross_entropy_sum(const at::Tensor& logits_NV, const at::Tensor& targets_N) {
-  return CrossEntropyFunction::apply(logits_NV, targets_N);
+at::Tensor cross_entropy_sum(const at::Tensor& logits_NV,
+                             const at::Tensor& targets_N,
+                             double soft_cap) {
+  if (is_fast(logits_NV)) {
+    return FastCrossEntropyFunction::apply(logits_NV, targets_N, soft_cap);
+  }
+  return CrossEntropyFunction::apply(
+      soft_cap > 0 ? kernels::soft_cap(logits_NV, soft_cap) : logits_NV, targets_N);
 }
 
 }  // namespace zeroth::kernels

@@ -24,6 +24,7 @@ struct ProductKey {
   std::array<std::int64_t, kMaxDims * 3> sizes{};
   std::array<std::int64_t, kMaxDims * 3> strides{};
   std::array<at::ScalarType, 3> dtypes{};
+  Accumulate mode{};
   friend bool operator==(const ProductKey&, const ProductKey&) = default;
 };
 
@@ -40,6 +41,7 @@ struct ProductKeyHash {
     for (const auto dtype : key.dtypes) {
       mix(dtype);
     }
+    mix(key.mode);
     return hash;
   }
 };
@@ -70,11 +72,18 @@ dnnl::engine& cpu_engine() {
 
 dnnl::matmul::primitive_desc product_desc(const memory::desc& a,
                                           const memory::desc& b,
-                                          const memory::desc& out) {
+                                          const memory::desc& out,
+                                          Accumulate mode) {
+  dnnl::primitive_attr attributes;
+  if (mode == Accumulate::kAdd) {
+    dnnl::post_ops after;
+    after.append_sum(1.0F);
+    attributes.set_post_ops(after);
+  }
 #if DNNL_VERSION_MAJOR >= 3
-  return {cpu_engine(), a, b, out};
+  return {cpu_engine(), a, b, out, attributes};
 #else
-  return {dnnl::matmul::desc(a, b, out), cpu_engine()};
+  return {dnnl::matmul::desc(a, b, out), attributes, cpu_engine()};
 #endif
 }
 
@@ -86,10 +95,13 @@ struct Prepared {
   bool supported = true;
 };
 
-Prepared make_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+Prepared make_product(const at::Tensor& a,
+                      const at::Tensor& b,
+                      const at::Tensor& out,
+                      Accumulate mode) {
   Prepared product{describe(a), describe(b), describe(out), {}, true};
   try {
-    product.primitive = dnnl::matmul(product_desc(product.a, product.b, product.out));
+    product.primitive = dnnl::matmul(product_desc(product.a, product.b, product.out, mode));
   } catch (const dnnl::error& error) {
     if (error.status != dnnl_unimplemented) {
       throw;
@@ -99,8 +111,11 @@ Prepared make_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor
   return product;
 }
 
-ProductKey key_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
-  ProductKey key;
+ProductKey key_of(const at::Tensor& a,
+                  const at::Tensor& b,
+                  const at::Tensor& out,
+                  Accumulate mode) {
+  ProductKey key{.mode = mode};
   std::size_t tensor_index = 0;
   for (const at::Tensor* tensor : {&a, &b, &out}) {
     for (std::int64_t dim = 0; dim < tensor->dim(); ++dim) {
@@ -114,18 +129,21 @@ ProductKey key_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& ou
 }
 
 // Primitives own their scratch space, so each thread keeps its own.
-Prepared& product_for(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+Prepared& product_for(const at::Tensor& a,
+                      const at::Tensor& b,
+                      const at::Tensor& out,
+                      Accumulate mode) {
   constexpr std::size_t kMaxProducts =
       2048;  // rows of ever new lengths must not grow it without end
   thread_local std::unordered_map<ProductKey, Prepared, ProductKeyHash> products;
-  const ProductKey key = key_of(a, b, out);
+  const ProductKey key = key_of(a, b, out, mode);
   if (const auto found = products.find(key); found != products.end()) {
     return found->second;
   }
   if (products.size() >= kMaxProducts) {
     products.clear();
   }
-  return products.emplace(key, make_product(a, b, out)).first->second;
+  return products.emplace(key, make_product(a, b, out, mode)).first->second;
 }
 
 // oneDNN wants rows or columns that are contiguous; size-1 dims may carry any stride.
@@ -171,6 +189,14 @@ void run(Prepared& product, const at::Tensor& a, const at::Tensor& b, const at::
   stream.wait();
 }
 
+void put(const at::Tensor& out, const at::Tensor& result, Accumulate mode) {
+  if (mode == Accumulate::kAdd) {
+    out.add_(result);
+  } else {
+    out.copy_(result);
+  }
+}
+
 }  // namespace
 
 at::Tensor product(const at::Tensor& a,
@@ -179,26 +205,41 @@ at::Tensor product(const at::Tensor& a,
   const std::int64_t dims = a.dim();
   ZEROTH_CHECK(
       dims == b.dim() && (dims == 2 || dims == 3), "product of {} and {} dims", dims, b.dim());
-  ZEROTH_CHECK_EQ(a.size(dims - 1), b.size(dims - 2), "inner sizes of a product");
   if (a.scalar_type() == at::kDouble) {
     return at::matmul(a, b);
   }
   std::vector<std::int64_t> shape = a.sizes().vec();
   shape.back() = b.size(dims - 1);
   at::Tensor out = at::empty(shape, a.options().dtype(out_dtype.value_or(a.scalar_type())));
+  product_into(out, a, b);
+  return out;
+}
+
+void product_into(const at::Tensor& out,
+                  const at::Tensor& a,
+                  const at::Tensor& b,
+                  Accumulate mode) {
+  const std::int64_t dims = a.dim();
+  ZEROTH_CHECK_EQ(a.size(dims - 1), b.size(dims - 2), "inner sizes of a product");
+  ZEROTH_CHECK(out.size(dims - 2) == a.size(dims - 2) && out.size(dims - 1) == b.size(dims - 1),
+               "outer sizes of a product");
   if (out.numel() == 0) {
-    return out;
+    return;
+  }
+  if (a.scalar_type() == at::kDouble) {
+    put(out, at::matmul(a, b), mode);
+    return;
   }
   const at::Tensor left = as_operand(a);
   const at::Tensor right = as_operand(b);
   const PhaseScope phase(Phase::kProducts);
   const ThreadsFor threads(2 * out.numel() * left.size(dims - 1));
-  Prepared& prepared = product_for(left, right, out);
-  if (!prepared.supported) {
-    return product(left.to(at::kFloat), right.to(at::kFloat)).to(out.scalar_type());
+  Prepared& prepared = product_for(left, right, out, mode);
+  if (prepared.supported) {
+    run(prepared, left, right, out);
+  } else {
+    put(out, product(left.to(at::kFloat), right.to(at::kFloat)), mode);
   }
-  run(prepared, left, right, out);
-  return out;
 }
 
 }  // namespace zeroth::kernels

@@ -15,4 +15,13 @@ namespace zeroth::kernels {
                                  const at::Tensor& b,
                                  std::optional<at::ScalarType> out_dtype = std::nullopt);
 
+enum class Accumulate { kOverwrite, kAdd };
+
+// The same into `out`, whose type and strides decide; with kAdd added to what is there, in fp32
+// where out is fp32.
+void product_into(const at::Tensor& out,
+                  const at::Tensor& a,
+                  const at::Tensor& b,
+                  Accumulate mode = Accumulate::kOverwrite);
+
 }  // namespace zeroth::kernels
