@@ -1,8 +1,9 @@
 // How long the operations between the matrix products take in their fast and their reference
 // version, forward and backward, side by side in one process: zeroth_bench_elementwise [rounds]
 #include <algorithm>
-#include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,11 +29,12 @@ struct Times {
   std::vector<double> forward, backward;  // ms, one a round
 };
 
+// Of the process's processors, so that other programs beside it do not count; with one thread
+// (OMP_NUM_THREADS=1) what the work itself takes.
 double milliseconds_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
-      .count();
+  return 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
 double median(std::vector<double> values) {
@@ -85,6 +87,7 @@ void compare(const std::string& name,
              median(fast.forward),
              median(fast.backward),
              reference_sum / sum);
+  std::fflush(stdout);
 }
 
 void compare_all(at::ScalarType dtype, const std::string& type, int rounds) {

@@ -51,6 +51,10 @@ at::Tensor Norm::operator()(const at::Tensor& x) const {
   return kernels::rms_norm(x, weight_->value, epsilon_, form_);
 }
 
+kernels::SumAndNorm Norm::of_sum(const at::Tensor& x, const at::Tensor& added) const {
+  return kernels::add_rms_norm(x, added, weight_->value, epsilon_, form_);
+}
+
 Linear::Linear(const BuildingSite& site, const std::string& module, std::int64_t number)
     : parameters_(&site.parameters), slots_(slots_at(site, module, number)) {
 }

@@ -34,6 +34,8 @@ class Norm {
  public:
   Norm(const BuildingSite& site, const std::string& module);
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
+  // x + added, and the norm of that.
+  [[nodiscard]] kernels::SumAndNorm of_sum(const at::Tensor& x, const at::Tensor& added) const;
 
  private:
   const Parameter* weight_;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/cross_entropy.h"
+#include "kernels/linear_cross_entropy.h"
 #include "kernels/soft_cap.h"
 
 #include <ATen/ops/full.h>
@@ -96,9 +97,10 @@ at::Tensor BlockUnit::forward(const ForwardContext& context, const at::Tensor& h
   const auto normed = [](const std::optional<Norm>& norm, const at::Tensor& x) {
     return norm ? (*norm)(x) : x;
   };
-  const at::Tensor attended_BTC =
-      hidden_BTC + normed(behind_attention_, attention_(context, before_attention_(hidden_BTC)));
-  return attended_BTC + normed(behind_mlp_, mlp_(context, before_mlp_(attended_BTC)));
+  const at::Tensor mixed_BTC =
+      normed(behind_attention_, attention_(context, before_attention_(hidden_BTC)));
+  const kernels::SumAndNorm attended_BTC = before_mlp_.of_sum(hidden_BTC, mixed_BTC);
+  return attended_BTC.sum + normed(behind_mlp_, mlp_(context, attended_BTC.normed));
 }
 
 HeadUnit::HeadUnit(std::vector<Parameter> parameters, const Surroundings& model, Parameter* tied)
@@ -117,7 +119,7 @@ at::Tensor HeadUnit::forward(const ForwardContext& context, const at::Tensor& hi
     const std::int64_t tokens = hidden_BTC.size(1);
     const at::Tensor normed =
         norm_(context.last_position ? hidden_BTC.narrow(1, tokens - 1, 1) : hidden_BTC);
-    return logits(normed, normed);
+    return logits(normed);
   }
   // Position t predicts the label at t + 1. Only rows with a target enter the head: the rest cost
   // nothing.
@@ -126,9 +128,13 @@ at::Tensor HeadUnit::forward(const ForwardContext& context, const at::Tensor& hi
   const at::Tensor places = (targets != kIgnoreLabel).nonzero().view({-1});
   const at::Tensor hidden = hidden_BTC.narrow(1, 0, predicting).reshape({-1, hidden_BTC.size(2)});
   const at::Tensor normed = norm_(hidden.index_select(0, places));
+  const at::Tensor chosen = targets.index_select(0, places);
+  if (slots_.lora_a < 0 && slots_.bias < 0) {
+    return kernels::linear_cross_entropy(normed, weight(), chosen, soft_cap_);
+  }
   const at::Tensor low_input =
       drops(context, slots_) ? dropped_places(context, hidden_BTC, places, normed) : normed;
-  return kernels::cross_entropy_sum(logits(normed, low_input), targets.index_select(0, places));
+  return kernels::cross_entropy_sum(uncapped_logits(normed, low_input), chosen, soft_cap_);
 }
 
 // Dropout is decided by a place in its row, so the factors are made for all places and those of
@@ -142,11 +148,17 @@ at::Tensor HeadUnit::dropped_places(const ForwardContext& context,
   return normed * predicting.reshape({-1, hidden_BTC.size(2)}).index_select(0, places);
 }
 
-at::Tensor HeadUnit::logits(const at::Tensor& normed, const at::Tensor& low_input) const {
-  const at::Tensor& weight = borrowed_.empty()
-                                 ? parameters_[static_cast<std::size_t>(slots_.weight)].value
-                                 : borrowed_.front()->value;
-  const at::Tensor uncapped = adapted_product(parameters_, slots_, weight, normed, low_input);
+const at::Tensor& HeadUnit::weight() const {
+  return borrowed_.empty() ? parameters_[static_cast<std::size_t>(slots_.weight)].value
+                           : borrowed_.front()->value;
+}
+
+at::Tensor HeadUnit::uncapped_logits(const at::Tensor& normed, const at::Tensor& low_input) const {
+  return adapted_product(parameters_, slots_, weight(), normed, low_input);
+}
+
+at::Tensor HeadUnit::logits(const at::Tensor& normed) const {
+  const at::Tensor uncapped = uncapped_logits(normed, normed);
   return soft_cap_ > 0 ? kernels::soft_cap(uncapped, soft_cap_) : uncapped;
 }
 

@@ -59,8 +59,11 @@ class HeadUnit : public Unit {
   at::Tensor forward(const ForwardContext& context, const at::Tensor& hidden_BTC) override;
 
  private:
+  [[nodiscard]] const at::Tensor& weight() const;
   // Of normed places; `low_input` is what enters the head's adapter.
-  [[nodiscard]] at::Tensor logits(const at::Tensor& normed, const at::Tensor& low_input) const;
+  [[nodiscard]] at::Tensor uncapped_logits(const at::Tensor& normed,
+                                           const at::Tensor& low_input) const;
+  [[nodiscard]] at::Tensor logits(const at::Tensor& normed) const;
   [[nodiscard]] at::Tensor dropped_places(const ForwardContext& context,
                                           const at::Tensor& hidden_BTC,
                                           const at::Tensor& places,
