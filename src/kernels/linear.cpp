@@ -1,6 +1,7 @@
 #include "kernels/linear.h"
 
 #include "kernels/product.h"
+#include "kernels/rows.h"
 
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -9,16 +10,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-at::Tensor as_rows(const at::Tensor& x) {
-  return x.reshape({-1, x.size(-1)});
-}
-
-at::Tensor with_last_dim(const at::Tensor& rows, const at::Tensor& like) {
-  std::vector<std::int64_t> shape = like.sizes().vec();
-  shape.back() = rows.size(-1);
-  return rows.view(shape);
-}
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* context,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "base/check.h"
 #include "kernels/simd/storage.h"
@@ -8,7 +10,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
-// What the fast versions share: how their tensors lie and how rows go to threads.
+// What kernels share: how their tensors lie and how rows go to threads.
 namespace zeroth::kernels {
 
 [[nodiscard]] inline simd::Storage storage_of(const at::Tensor& x) {
@@ -21,6 +23,17 @@ namespace zeroth::kernels {
       ZEROTH_CHECK(x.scalar_type() == at::kFloat, "vector code for another type of element");
       return simd::Storage::kFp32;
   }
+}
+
+// [.., C] as a matrix, and a matrix's rows in the shape of another tensor but for the last dim.
+[[nodiscard]] inline at::Tensor as_rows(const at::Tensor& x) {
+  return x.reshape({-1, x.size(-1)});
+}
+
+[[nodiscard]] inline at::Tensor with_last_dim(const at::Tensor& rows, const at::Tensor& like) {
+  std::vector<std::int64_t> shape = like.sizes().vec();
+  shape.back() = rows.size(-1);
+  return rows.view(shape);
 }
 
 // Calls visit(first, last) for pieces of `rows`, on as many threads as the work of `columns`

@@ -6,6 +6,7 @@
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/linear.h"
+#include "kernels/lora_linear.h"
 #include "kernels/product.h"
 
 #include <ATen/ops/empty.h>
@@ -114,9 +115,13 @@ at::Tensor adapted_product(const std::vector<Parameter>& parameters,
     return kernels::linear(x, weight, bias);
   }
   if (slots.magnitude < 0) {
-    const at::Tensor base = kernels::linear(x, weight, bias);
-    const at::Tensor low = kernels::linear(low_input, value_at(parameters, slots.lora_a));
-    return base.add(kernels::linear(low, value_at(parameters, slots.lora_b)), slots.scale);
+    const at::Tensor y = kernels::lora_linear(x,
+                                              weight,
+                                              low_input.is_same(x) ? at::Tensor() : low_input,
+                                              value_at(parameters, slots.lora_a),
+                                              value_at(parameters, slots.lora_b),
+                                              slots.scale);
+    return bias.defined() ? y + bias : y;
   }
   const at::Tensor low =
       kernels::linear(kernels::linear(low_input, value_at(parameters, slots.lora_a)),

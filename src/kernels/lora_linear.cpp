@@ -1,0 +1,82 @@
+#include "kernels/lora_linear.h"
+
+#include "kernels/choice.h"
+#include "kernels/linear.h"
+#include "kernels/product.h"
+#include "kernels/rows.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace zeroth::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct LoraLinearFunction : torch::autograd::Function<LoraLinearFunction> {
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& x,
+                            const at::Tensor& weight,
+                            const at::Tensor& z,
+                            const at::Tensor& a,
+                            const at::Tensor& b,
+                            double scale) {
+    const at::Tensor low_input = as_rows(z.defined() ? z : x);
+    const at::Tensor low = product(low_input, a.t()).mul_(scale);
+    const at::Tensor y = product(as_rows(x), weight.t());
+    product_into(y, low, b.t(), Accumulate::kAdd);
+    context->save_for_backward(
+        {weight, a, b, low, low_input, weight.requires_grad() ? x : at::Tensor()});
+    context->saved_data["scale"] = scale;
+    return with_last_dim(y, x);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& weight = saved[0];
+    const at::Tensor& a = saved[1];
+    const at::Tensor& b = saved[2];
+    const at::Tensor& low = saved[3];
+    const at::Tensor& low_input = saved[4];
+    const at::Tensor grad = as_rows(grads[0]);
+    const at::Tensor grad_low = product(grad, b).mul_(context->saved_data["scale"].toDouble());
+    variable_list result(6);
+    if (context->needs_input_grad(0)) {
+      const at::Tensor grad_x = product(grad, weight);
+      if (!context->needs_input_grad(2)) {
+        product_into(grad_x, grad_low, a, Accumulate::kAdd);
+      }
+      result[0] = with_last_dim(grad_x, grads[0]);
+    }
+    if (context->needs_input_grad(1)) {
+      result[1] = product(grad.t(), as_rows(saved[5]));
+    }
+    if (context->needs_input_grad(2)) {
+      result[2] = with_last_dim(product(grad_low, a), grads[0]);
+    }
+    if (context->needs_input_grad(3)) {
+      result[3] = product(grad_low.t(), low_input);
+    }
+    if (context->needs_input_grad(4)) {
+      result[4] = product(grad.t(), low);
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+at::Tensor lora_linear(const at::Tensor& x,
+                       const at::Tensor& weight,
+                       const at::Tensor& z,
+                       const at::Tensor& a,
+                       const at::Tensor& b,
+                       double scale) {
+  if (is_fast(x)) {
+    return LoraLinearFunction::apply(x, weight, z, a, b, scale);
+  }
+  const at::Tensor low = linear(z.defined() ? z : x, a);
+  return linear(x, weight).add(linear(low, b), scale);
+}
+
+}  // namespace zeroth::kernels
