@@ -162,7 +162,7 @@ TEST_F(Inspect, AnAdapter) {
   damage("adapter/adapter_model.safetensors");
   EXPECT_EQ(json({"adapter"}, 4)["sound"], false);
   fs::remove(path("adapter/adapter_model.safetensors"));
-  expect_parts(zeroth({"adapter"}).errors, {"model error", "no adapter_model.safetensors"});
+  expect_parts(zeroth({"adapter"}).errors, {"model error", "neither adapter_model.safetensors"});
 }
 
 TEST_F(Inspect, OneFile) {

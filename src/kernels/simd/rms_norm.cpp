@@ -57,7 +57,7 @@ HWY_INLINE void forward_row(const RmsNormForward& work, std::size_t row) {
   } else {
     mean = mean_square(x, columns);
   }
-  const float inverse = 1.0F / std::sqrt(mean + work.epsilon);
+  const auto inverse = static_cast<float>(1.0 / std::sqrt(static_cast<double>(mean) + work.epsilon));
   work.inverse[row] = inverse;
   if (work.rounds_first) {
     scale_row<T, true>(x, inverse, work.factor, y, columns);
