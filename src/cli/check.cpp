@@ -11,6 +11,9 @@
 #include "formats/model_config.h"
 #include "inputs/data_inputs.h"
 #include "plan/report.h"
+#include "plan/trained_parts.h"
+#include "shapes/families.h"
+#include "shapes/lora.h"
 #include <fmt/format.h>
 
 namespace zeroth::cli {
@@ -43,6 +46,13 @@ std::optional<std::int64_t> rows_to_train(config::Resolution& resolution) {
   if (!resolution.problems.empty()) {
     return std::nullopt;
   }
+  for (const std::string& file : resolution.config.data.dataset) {
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) {
+      resolution.config.notices.push_back(file +
+                                          " is not on this machine: its rows are not counted");
+    }
+  }
   try {
     return inputs::count_training_rows(resolution.config, kMostBytes);
   } catch (const Error& error) {
@@ -72,6 +82,23 @@ std::optional<formats::ModelConfig> shape_of_model(const config::Resolution& res
   return inputs::model_config_of(resolution.config, file);
 }
 
+// A model that is there and that a run would refuse is wrong, like a setting.
+std::optional<formats::ModelConfig> sound_shape_of_model(config::Resolution& resolution) {
+  try {
+    std::optional<formats::ModelConfig> model = shape_of_model(resolution);
+    const config::RunConfig& config = resolution.config;
+    const bool new_adapter = config.model.adapter_name_or_path.empty() &&
+                             config.finetune.type == config::FinetuningType::kLora;
+    if (model && new_adapter) {
+      (void)shapes::lora_targets(shapes::model_shape(*model), plan::lora_settings(config));
+    }
+    return model;
+  } catch (const Error& error) {
+    resolution.problems.add(config::ProblemKind::kFile, "model_name_or_path", error.what());
+    return std::nullopt;
+  }
+}
+
 // One rank's memory, in one line and for programs; both empty where it is not known.
 struct MemoryPlan {
   std::string line;
@@ -80,7 +107,7 @@ struct MemoryPlan {
 
 MemoryPlan memory_plan(config::Resolution& resolution) {
   try {
-    if (const auto model = shape_of_model(resolution)) {
+    if (const auto model = sound_shape_of_model(resolution)) {
       const plan::PlanInput input = plan::input_of(resolution.config, *model);
       return {.line = plan::memory_line(input), .json = plan::memory_json(input)};
     }

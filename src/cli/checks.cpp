@@ -92,7 +92,9 @@ void check_model_folder(const config::ModelSettings& model) {
   require_folder("model_name_or_path", model.model_name_or_path);
   (void)shapes::read_model_config(folder / "config.json");
   (void)formats::ModelWeights(folder);  // its files are there and fit together
-  require_file(folder / "tokenizer.json", "text cannot become tokens without it");
+  require_file(folder / "tokenizer.json",
+               "text cannot become tokens without it\n  Fetch the model with its "
+               "tokenizer, or copy the tokenizer files of the model that it was made from");
   for (const std::string& given : model.adapter_folders()) {
     const fs::path adapter = given;
     require_folder("adapter_name_or_path", given);

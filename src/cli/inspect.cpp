@@ -8,6 +8,8 @@
 #include "cli/inspect_compare.h"
 #include "cli/inspect_page.h"
 #include "cli/inspect_read.h"
+#include "cli/model_names.h"
+
 #include "config/resolve.h"
 #include <fmt/format.h>
 
@@ -63,11 +65,11 @@ int run_inspect(Arguments arguments) {
   const config::Resolution resolution =
       config::resolve_all(config::Command::kInspect, arguments.subspan(1), {});
   resolution.problems.throw_if_any();
-  const Inspected found = inspect(arguments.front());
+  const Inspected found = inspect(folder_of(arguments.front()));
   std::optional<Inspected> other;
   std::optional<Comparison> comparison;
   if (resolution.other_setup) {
-    other = inspect(*resolution.other_setup);
+    other = inspect(folder_of(*resolution.other_setup));
     comparison = compare(found, *other);
   }
   if (resolution.config.json_output) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "formats/hub_cache.h"
 #include <fmt/format.h>
@@ -37,6 +38,18 @@ std::string found(config::RunConfig& config,
 }
 
 }  // namespace
+
+std::string folder_of(const std::string& name) {
+  std::error_code error;
+  if (fs::exists(name, error) || !formats::is_hub_id(name)) {
+    return name;
+  }
+  try {
+    return formats::find_in_hub_cache(formats::hub_cache_folder(variable), name, "main").string();
+  } catch (const Error&) {
+    return name;  // a path that is not there, as far as anybody can tell
+  }
+}
 
 void find_models(config::RunConfig& config) {
   config::ModelSettings& model = config.model;

@@ -87,10 +87,14 @@ class Fitting {
     const std::int64_t added = inputs_.tokenizer.num_new();
     if (added > 0) {
       const std::int64_t last = inputs_.tokenizer.max_id();
-      remark(fmt::format("tokens added: {} (ids {} to {})", added, last - added + 1, last));
+      remark(added == 1
+                 ? fmt::format("tokens added: 1 (id {})", last)
+                 : fmt::format("tokens added: {} (ids {} to {})", added, last - added + 1, last));
     }
     if (asked > added) {
-      remark(fmt::format("tokens that the tokenizer has already: {} of {}", asked - added, asked));
+      remark(fmt::format("tokens that the tokenizer has already: {} of {}; they keep their ids",
+                         asked - added,
+                         asked));
     }
   }
 
@@ -109,6 +113,7 @@ class Fitting {
                               rows));
     }
     take_rows(tokens);
+    inputs_.adds_rows = true;
     remark(
         fmt::format("the embedding grows from {} to {} rows; the new ones start at the mean of "
                     "the others",

@@ -21,7 +21,8 @@ struct ModelInputs {
   text::NewTokens new_tokens;              // beside those of that folder
   std::vector<std::string> remarks;        // what became of them, to be told
 
-  [[nodiscard]] bool adds_rows() const noexcept { return model_config.vocab_size > stored_rows; }
+  // Rows that start at the mean, for tokens that this run adds.
+  bool adds_rows = false;
 };
 
 // kConfig where tokens are added and resize_vocab is said to be false, though they need rows.

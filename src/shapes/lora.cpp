@@ -9,6 +9,7 @@
 #include "shapes/module_matcher.h"
 #include "shapes/module_names.h"
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace zeroth::shapes {
 namespace {
@@ -94,9 +95,42 @@ class Targets {
                               an_example()));
     }
     throw Error(ErrorKind::kConfig,
-                fmt::format("exclude_modules, layers_to_transform and modules_to_save leave none "
-                            "of the LoRA targets {}\n  Take one of them out.",
+                fmt::format("{} leave none of the LoRA targets {}\n  Take one of them out.",
+                            join(narrowing_settings(), " and "),
                             join(result_.target_modules, ", ")));
+  }
+
+  // Those that are given, of all that take modules out of the targets.
+  [[nodiscard]] std::vector<std::string> narrowing_settings() const {
+    std::vector<std::string> given;
+    if (!settings_.exclude_modules.empty() || !settings_.exclude_pattern.empty()) {
+      given.push_back("exclude_modules " + join(settings_.exclude_modules, ",") +
+                      settings_.exclude_pattern);
+    }
+    if (!settings_.layers_to_transform.empty()) {
+      given.push_back(
+          fmt::format("layers_to_transform {}", fmt::join(settings_.layers_to_transform, ",")));
+    }
+    if (!settings_.layers_pattern.empty()) {
+      given.push_back("layers_pattern " + join(settings_.layers_pattern, ","));
+    }
+    if (!settings_.modules_to_save.empty()) {
+      given.push_back("modules_to_save " + join(settings_.modules_to_save, ",") +
+                      " (trained in full; embed_tokens and lm_head where tokens are added)");
+    }
+    return given;
+  }
+
+  // A target that was named, and that other settings leave nothing of.
+  void note_idle_targets() {
+    for (const auto& [target, count] : result_.counts) {
+      const auto& named = settings_.target_modules;
+      if (count == 0 && std::find(named.begin(), named.end(), target) != named.end()) {
+        result_.idle.push_back(fmt::format("lora_target \"{}\": {} leave nothing of it",
+                                           target,
+                                           join(narrowing_settings(), " and ")));
+      }
+    }
   }
 
   [[nodiscard]] std::string an_example() const {
@@ -237,6 +271,7 @@ class Targets {
   }
 
   void note_idle() {
+    note_idle_targets();
     for (const std::string& key : ranks_.unused()) {
       result_.idle.push_back(fmt::format("rank_pattern \"{}\" fits no adapted module", key));
     }

@@ -6,8 +6,8 @@
 
 namespace zeroth::text {
 
-// Tokens that a tokenizer gets beside those of its files. One that it has already is passed over;
-// the others get the ids that follow, plain ones first, as Hugging Face's tokenizers give them.
+// Tokens that a tokenizer gets beside those of its files. One that it has already keeps its id, and
+// becomes special where it is asked for as that; the others get the ids that follow, plain ones first, as Hugging Face's tokenizers give them.
 struct NewTokens {
   std::vector<std::string> plain;
   std::vector<std::string> special;  // left out where special tokens are skipped in decoding

@@ -48,6 +48,35 @@ TEST_F(Added, TheFileWithThemIsTheSameTokenizer) {
   EXPECT_EQ(tokenizer_json_with(folder.path(), tokens), text);
 }
 
+TEST_F(Added, ATokenThatIsThereBecomesSpecialWhereItIsAskedForAsThat) {
+  const NewTokens tokens{.plain = {}, .special = {"ab", "<end>"}};
+  const Tokenizer tokenizer = Tokenizer::load(folder_.path(), tokens);
+  EXPECT_EQ(tokenizer.id_of("ab"), 2);
+  EXPECT_TRUE(tokenizer.is_special(2));
+  EXPECT_EQ(tokenizer.num_new(), 0);
+  EXPECT_EQ(tokenizer.encode("aabb", false), (std::vector<TokenId>{0, 2, 1}));
+  const TestFolder& folder = folder_;
+  folder.write("tokenizer.json", tokenizer_json_with(folder.path(), tokens));
+  EXPECT_TRUE(Tokenizer::load(folder.path()).is_special(2));
+  // A plain added one.
+  folder.write("tokenizer.json",
+               tokenizer_json_with(folder.path(), {.plain = {"tool"}, .special = {}}));
+  folder.write("tokenizer.json",
+               tokenizer_json_with(folder.path(), {.plain = {}, .special = {"tool"}}));
+  const Tokenizer written = Tokenizer::load(folder.path());
+  EXPECT_EQ(written.id_of("tool"), 4);
+  EXPECT_TRUE(written.is_special(4));
+}
+
+TEST_F(Added, ATokenCannotBePlainAndSpecial) {
+  try {
+    (void)Tokenizer::load(folder_.path(), {.plain = {"tool"}, .special = {"tool"}});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kConfig);
+  }
+}
+
 TEST_F(Added, AnEmptyTokenIsRefused) {
   try {
     (void)Tokenizer::load(folder_.path(), {.plain = {""}, .special = {}});

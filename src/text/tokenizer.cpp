@@ -127,7 +127,7 @@ TokenId Tokenizer::max_id() const {
 }
 
 std::int64_t Tokenizer::num_new() const {
-  return static_cast<std::int64_t>(state_->new_tokens.size());
+  return state_->num_new;
 }
 
 std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {

@@ -93,24 +93,49 @@ TokenId next_id(const State& state) {
   return id;
 }
 
-void add_new_tokens(State& state, const NewTokens& tokens, const std::string& source) {
-  const auto add = [&](const std::vector<std::string>& contents, bool special) {
-    for (const std::string& content : contents) {
-      if (content.empty()) {
-        throw Error(ErrorKind::kConfig, "a token to add is empty\n  Leave it out of the list.");
-      }
-      if (state.find(content) == kNoToken) {
-        const AddedToken token{.id = next_id(state),
-                               .content = content,
-                               .normalized = !special,
-                               .special = special};
-        index_added_token(state, token, source);
-        state.new_tokens.push_back(token);
-      }
+// Those that cannot be meant.
+void refuse_contradictions(const NewTokens& tokens) {
+  for (const auto* contents : {&tokens.plain, &tokens.special}) {
+    if (std::find(contents->begin(), contents->end(), "") != contents->end()) {
+      throw Error(ErrorKind::kConfig, "a token to add is empty\n  Leave it out of the list.");
     }
-  };
-  add(tokens.plain, false);
-  add(tokens.special, true);
+  }
+  for (const std::string& content : tokens.special) {
+    if (std::find(tokens.plain.begin(), tokens.plain.end(), content) != tokens.plain.end()) {
+      throw Error(ErrorKind::kConfig,
+                  fmt::format("\"{}\" is to be added as a plain token and as a special one\n  Name "
+                              "it in one of add_tokens and add_special_tokens.",
+                              content));
+    }
+  }
+}
+
+// One that is there keeps its id; asked for as a special one, it becomes that.
+void add_new_token(State& state, AddedToken token, const std::string& source) {
+  token.id = state.find(token.content);
+  if (token.id == kNoToken) {
+    token.id = next_id(state);
+    ++state.num_new;
+  } else if (!token.special || state.special.contains(token.id)) {
+    return;
+  }
+  if (state.added.find(token.content) == kNoToken) {
+    index_added_token(state, token, source);
+  }
+  if (token.special) {
+    state.special.insert(token.id);
+  }
+  state.new_tokens.push_back(std::move(token));
+}
+
+void add_new_tokens(State& state, const NewTokens& tokens, const std::string& source) {
+  refuse_contradictions(tokens);
+  for (const std::string& content : tokens.plain) {
+    add_new_token(state, {.content = content, .normalized = true}, source);
+  }
+  for (const std::string& content : tokens.special) {
+    add_new_token(state, {.content = content, .special = true}, source);
+  }
 }
 
 // The id of a token that the configuration names; such a token is a special added token, wherever

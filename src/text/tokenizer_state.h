@@ -32,7 +32,8 @@ struct Tokenizer::State {
   Surroundings around;
   std::optional<TokenId> bos, eos, pad;
   bool has_chat_template = false;
-  std::vector<AddedToken> new_tokens;  // those that no file has
+  std::vector<AddedToken> new_tokens;  // those that no file has, or not as special ones
+  std::int64_t num_new = 0;            // of these, with ids of their own
 
   [[nodiscard]] TokenId find(std::string_view token) const noexcept;
   [[nodiscard]] std::string_view token(TokenId id) const noexcept;

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "config/report.h"
 #include "observe/progress.h"
@@ -42,6 +43,10 @@ void run_eval(const config::RunConfig& config, const CommPtr& comm) {
   comm->note("evaluation");
   const engine::Loss loss =
       train::evaluate(*engine, dataset, config.batch.eval_rows, inputs.pad_id);
+  if (!std::isfinite(loss.mean())) {
+    throw Error(ErrorKind::kModel,
+                fmt::format("the loss is not finite: {}", why_not_finite(loaded.model)));
+  }
   const auto rows = static_cast<std::int64_t>(dataset.examples.size());
   log::info(fmt::format("loss {:.6f}, perplexity {:.4f} over {} rows, {} target tokens",
                         loss.mean(),

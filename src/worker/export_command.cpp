@@ -17,6 +17,7 @@
 #include "worker/inputs.h"
 #include <fmt/format.h>
 
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/randint.h>
 
 namespace zeroth::worker {
@@ -89,6 +90,12 @@ Difference compare_with_unmerged(const OpenedBase& opened,
       at::randint(0, inputs.model_config.vocab_size, {kRows, tokens}, at::TensorOptions(at::kLong));
   models::Model unmerged = load_unmerged(opened, inputs.model_config);
   const at::Tensor expected = models::logits_by_unit(unmerged, ids);
+  if (!at::isfinite(expected).all().item<bool>()) {
+    remove_results(written);
+    throw Error(ErrorKind::kModel,
+                fmt::format("the model with its adapters gives no finite logits: {}",
+                            why_not_finite(unmerged)));
+  }
   models::Model merged =
       models::load_model(shapes::read_model_config(written / "config.json"),
                          std::make_shared<const formats::ModelWeights>(written),

@@ -8,6 +8,8 @@
 #include "worker/tables.h"
 #include <fmt/format.h>
 
+#include <ATen/ops/isfinite.h>
+
 namespace zeroth::worker {
 
 Inputs open_inputs(const config::RunConfig& config) {
@@ -64,6 +66,22 @@ void report_rows(const config::RunConfig& config,
                     positions,
                     positions));
   }
+}
+
+std::string why_not_finite(const models::Model& model) {
+  for (const auto& unit : model.units) {
+    for (const models::Parameter& parameter : unit->parameters()) {
+      const at::Tensor& value = parameter.value.defined() ? parameter.value : parameter.stored;
+      if (value.defined() && !at::isfinite(value).all().item<bool>()) {
+        return fmt::format(
+            "{} holds infinity or NaN\n  Fetch the model or the adapter again, or go "
+            "back to an earlier save.",
+            parameter.name);
+      }
+    }
+  }
+  return "every parameter is finite: the numbers overflow on their way\n  Compute in a wider type: "
+         "without --fp16, or with --bf16.";
 }
 
 std::unique_ptr<engine::Engine> inference_engine(const config::RunConfig& config,

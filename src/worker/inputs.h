@@ -51,6 +51,10 @@ struct LoadedModel {
                                      bool trains,
                                      comm::Communicator& comm);
 
+// What a result that is not finite comes from: the first parameter that is not finite itself, or
+// that there is none.
+[[nodiscard]] std::string why_not_finite(const models::Model& model);
+
 // A base and at least one adapter for it, all checked.
 struct OpenedBase {
   std::shared_ptr<const formats::ModelWeights> files;

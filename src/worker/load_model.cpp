@@ -1,5 +1,6 @@
 // The model of a run, with the adapters that are given or asked for.
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -126,16 +127,39 @@ std::optional<GivenAdapter> take_last(const config::RunConfig& config,
   return last;
 }
 
+bool adapts_embedding(const models::Model& model) {
+  return model.lora.find("model.embed_tokens") != nullptr;
+}
+
 // Rows that were made for new tokens and stay at their mean are seldom meant.
 void warn_of_new_rows_at_rest(const Inputs& inputs, const models::Model& model, bool trains) {
-  const std::string embedding = "model.embed_tokens";
-  const models::Parameter* weight = model.find(embedding + ".weight");
-  if (trains && inputs.adds_rows() && weight != nullptr && !weight->trainable &&
-      model.lora.find(embedding) == nullptr) {
+  const models::Parameter* weight = model.find("model.embed_tokens.weight");
+  if (trains && inputs.adds_rows && weight != nullptr && !weight->trainable &&
+      !adapts_embedding(model)) {
     log::warn(
         "the rows of the added tokens do not train: all of them stay at the mean\n  Train the "
         "embedding and the head: --additional_target embed_tokens,lm_head; with freeze "
         "--freeze_extra_modules embed_tokens,lm_head.");
+  }
+}
+
+void refuse_idle_embedding_rate(const config::RunConfig& config, const models::Model& model) {
+  if (config.is_given("loraplus_lr_embedding") && !adapts_embedding(model)) {
+    throw Error(ErrorKind::kConfig,
+                fmt::format("loraplus_lr_embedding {} does nothing: the embedding has no adapter\n"
+                            "  Leave it out, or name embed_tokens in lora_target.",
+                            config.finetune.loraplus_lr_embedding));
+  }
+}
+
+// Fewer are trained than were asked for.
+void warn_of_missing_layers(const config::RunConfig& config, const formats::ModelConfig& model) {
+  const std::int64_t asked = std::abs(config.finetune.freeze_trainable_layers);
+  if (asked > model.num_hidden_layers) {
+    log::warn(
+        fmt::format("freeze_trainable_layers {}: the model has {} blocks, and all are trained",
+                    config.finetune.freeze_trainable_layers,
+                    model.num_hidden_layers));
   }
 }
 
@@ -144,6 +168,7 @@ void set_rates(const config::RunConfig& config, models::Model& model) {
   if (!config.finetune.loraplus_lr_ratio) {
     return;
   }
+  refuse_idle_embedding_rate(config, model);
   const double rate = config.optimizer.learning_rate;
   const double embedding = config.finetune.loraplus_lr_embedding;
   models::set_loraplus_rates(
@@ -161,6 +186,23 @@ std::optional<AdapterConfig> adapter_of(const config::RunConfig& config,
   return trains && lora ? std::optional(plan::lora_settings(config)) : std::nullopt;
 }
 
+// A tied model's files may hold the head once more, as Transformers writes it; another head would
+// be lost.
+void warn_of_unused_head(const formats::ModelConfig& model, const formats::ModelWeights& weights) {
+  const std::string head = "lm_head.weight";
+  if (!model.tie_word_embeddings || !weights.contains(head)) {
+    return;
+  }
+  const auto of_head = weights.at(head).bytes;
+  const auto of_embedding = weights.at("model.embed_tokens.weight").bytes;
+  if (!std::equal(of_head.begin(), of_head.end(), of_embedding.begin(), of_embedding.end())) {
+    log::warn(
+        "lm_head.weight differs from the embedding and is not used: config.json says "
+        "tie_word_embeddings true\n  Transformers does the same. If the head is the model's own, "
+        "write false there.");
+  }
+}
+
 std::shared_ptr<const formats::ModelWeights> open_base(const config::RunConfig& config,
                                                        const Inputs& inputs,
                                                        std::int64_t rank = 0,
@@ -169,6 +211,7 @@ std::shared_ptr<const formats::ModelWeights> open_base(const config::RunConfig& 
   formats::ModelConfig as_stored = inputs.model_config;
   as_stored.vocab_size = inputs.stored_rows;
   shapes::check_weights(shapes::model_shape(as_stored), *weights);
+  warn_of_unused_head(as_stored, *weights);
   formats::verify_content(*weights, rank, ranks);
   return weights;
 }
@@ -193,6 +236,7 @@ LoadedModel load_model(const config::RunConfig& config,
                                .seed = config.seed};
   if (trains && config.finetune.type == config::FinetuningType::kFreeze) {
     options.freeze = plan::freeze_settings(config.finetune);
+    warn_of_missing_layers(config, inputs.model_config);
   }
   loaded.model = models::load_model(inputs.model_config, weights, options);
   if (loaded.adapter) {
