@@ -44,13 +44,19 @@ std::vector<at::Tensor> everything(
   return all;
 }
 
+// Of a number, relative to it: what fast and reference versions may differ by where the latter
+// happens to round to the exact value.
+double one_rounding(at::ScalarType dtype) {
+  return dtype == at::kBFloat16 ? 0x1.0p-9 : 0x1.0p-12;
+}
+
 double distance(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm().clamp_min(1e-30)).item<double>();
 }
 
 TEST(LoraLinear, IsTheSumOfItsProductsForwardAndBackward) {
   const std::vector<Shape> shapes{
-      {{2, 5}, 16, 24, 4}, {{1}, 7, 3, 1}, {{3, 17}, 33, 65, 16}, {{4, 64}, 96, 40, 8}};
+      {{2, 5}, 16, 24, 4}, {{1}, 17, 23, 1}, {{3, 17}, 33, 65, 16}, {{4, 64}, 96, 40, 8}};
   for (const Shape& shape : shapes) {
     for (const bool own_input : {false, true}) {
       for (const bool trains : {false, true}) {
@@ -62,8 +68,9 @@ TEST(LoraLinear, IsTheSumOfItsProductsForwardAndBackward) {
           const auto fast = everything(shape, dtype, Choice::kAuto, own_input, trains);
           ASSERT_EQ(fast.size(), exact.size());
           for (std::size_t i = 0; i < exact.size(); ++i) {
-            const double most =
-                dtype == at::kFloat ? 2e-6 : 1.5 * distance(slow[i], exact[i]) + 1e-3;
+            const double most = dtype == at::kFloat
+                                    ? 2e-6
+                                    : 1.5 * distance(slow[i], exact[i]) + one_rounding(dtype);
             EXPECT_LT(distance(fast[i], exact[i]), most) << i;
           }
         }

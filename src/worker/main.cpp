@@ -113,9 +113,9 @@ int run_alone(void (*command)(const RunConfig&), const RunConfig& config) {
 
 int run(const RunConfig& config, Status& status) {
   keep_freed_memory();
-  zeroth::kernels::set_choice(config.kernels == zeroth::config::KernelChoice::kReference
-                                  ? zeroth::kernels::Choice::kReference
-                                  : zeroth::kernels::Choice::kAuto);
+  const bool fast = config.value_of("kernels") == "auto";
+  zeroth::kernels::set_choice(fast ? zeroth::kernels::Choice::kAuto
+                                   : zeroth::kernels::Choice::kReference);
   switch (config.command) {
     case Command::kTrain:
       return run_as_rank(zeroth::worker::run_train, config, status);
