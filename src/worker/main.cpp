@@ -113,7 +113,7 @@ int run_alone(void (*command)(const RunConfig&), const RunConfig& config) {
 
 int run(const RunConfig& config, Status& status) {
   keep_freed_memory();
-  const bool fast = config.value_of("kernels") == "auto";
+  const bool fast = config.kernels == zeroth::config::KernelChoice::kAuto;
   zeroth::kernels::set_choice(fast ? zeroth::kernels::Choice::kAuto
                                    : zeroth::kernels::Choice::kReference);
   switch (config.command) {
