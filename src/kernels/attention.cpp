@@ -1,13 +1,18 @@
 #include "kernels/attention.h"
 
+#include <algorithm>
 #include <limits>
 
+#include "base/check.h"
+#include "kernels/attention_fast.h"
+#include "kernels/choice.h"
 #include "kernels/product.h"
 #include "kernels/wide.h"
 
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/_softmax_backward_data.h>
-#include <ATen/ops/full.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 namespace zeroth::kernels {
@@ -40,12 +45,25 @@ at::Tensor through_soft_cap(
   return grad.addcmul_(grad * tanh, tanh, -1);
 }
 
-struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+// Additive: 0 where a query sees a key, minus infinity elsewhere: [T, S] or [B, 1, T, S].
+at::Tensor mask_of(const at::Tensor& first_keys, std::int64_t num_keys, at::ScalarType type) {
+  const at::Tensor keys = at::arange(num_keys, at::kInt);
+  const at::Tensor first = first_keys.unsqueeze(-1);
+  const std::int64_t num_queries = first_keys.size(-1);
+  const at::Tensor own = keys.narrow(0, num_keys - num_queries, num_queries).unsqueeze(-1);
+  const at::Tensor hidden = keys.lt(first).logical_or_(keys.gt(own));
+  const at::Tensor mask = at::zeros(hidden.sizes(), type)
+                              .masked_fill_(hidden, -std::numeric_limits<double>::infinity());
+  return first_keys.dim() == 2 ? mask.unsqueeze(1) : mask;
+}
+
+// In ATen's operations, with all scores at once.
+struct ReferenceFunction : torch::autograd::Function<ReferenceFunction> {
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& q_BHTD,
                             const at::Tensor& k_BKSD,
                             const at::Tensor& v_BKSD,
-                            const at::Tensor& mask,
+                            const at::Tensor& first_keys,
                             double scale,
                             double soft_cap) {
     const std::int64_t key_heads = k_BKSD.size(1);
@@ -56,7 +74,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     if (soft_cap > 0) {
       scores.tanh_().mul_(soft_cap);
     }
-    by_head(scores, q_BHTD).add_(mask);
+    by_head(scores, q_BHTD).add_(mask_of(first_keys, k.size(1), scores.scalar_type()));
     const at::Tensor weights = at::_softmax(scores, -1, false).to(q.scalar_type());
     context->save_for_backward({q, k, v, weights});
     context->saved_data["scale"] = scale;
@@ -92,25 +110,95 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   }
 };
 
+// By blocks of queries; in fp32 where the processor has no products of the type.
+struct FastFunction : torch::autograd::Function<FastFunction> {
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& q_BHTD,
+                            const at::Tensor& k_BKSD,
+                            const at::Tensor& v_BKSD,
+                            const at::Tensor& first_keys,
+                            double scale,
+                            double soft_cap) {
+    const at::ScalarType type = product_type(q_BHTD);
+    const AttentionResult result = attention_by_blocks({.q = operand(q_BHTD, type),
+                                                        .k = operand(k_BKSD, type),
+                                                        .v = operand(v_BKSD, type),
+                                                        .first_keys = first_keys,
+                                                        .scale = scale,
+                                                        .soft_cap = soft_cap});
+    at::Tensor out = result.out.to(q_BHTD.scalar_type());
+    context->save_for_backward({q_BHTD, k_BKSD, v_BKSD, first_keys, out, result.log_sums});
+    context->saved_data["scale"] = scale;
+    context->saved_data["soft_cap"] = soft_cap;
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::ScalarType type = product_type(saved[0]);
+    const AttentionGradients wide =
+        attention_gradients({.q = operand(saved[0], type),
+                             .k = operand(saved[1], type),
+                             .v = operand(saved[2], type),
+                             .first_keys = saved[3],
+                             .scale = context->saved_data["scale"].toDouble(),
+                             .soft_cap = context->saved_data["soft_cap"].toDouble()},
+                            {.out = operand(saved[4], type), .log_sums = saved[5]},
+                            operand(grads[0], type));
+    const at::ScalarType own = saved[0].scalar_type();
+    return {wide.q.to(own), wide.k.to(own), wide.v.to(own), {}, {}, {}};
+  }
+
+ private:
+  static at::ScalarType product_type(const at::Tensor& x) {
+    return has_product(x.scalar_type()) ? x.scalar_type() : at::kFloat;
+  }
+
+  static at::Tensor operand(const at::Tensor& x, at::ScalarType type) {
+    const at::Tensor typed = x.to(type);
+    return typed.stride(3) == 1 && typed.stride(2) >= typed.size(3) ? typed : typed.contiguous();
+  }
+};
+
+void check_first_keys(const at::Tensor& first_keys, const at::Tensor& q, std::int64_t num_keys) {
+  const std::int64_t num_queries = q.size(2);
+  ZEROTH_CHECK(first_keys.scalar_type() == at::kInt && first_keys.is_contiguous(),
+               "the first keys are int32 without gaps");
+  ZEROTH_CHECK(first_keys.dim() == 1 || (first_keys.dim() == 2 && first_keys.size(0) == q.size(0)),
+               "first keys of {} dims for {} rows",
+               first_keys.dim(),
+               q.size(0));
+  ZEROTH_CHECK_EQ(first_keys.size(-1), num_queries, "the number of first keys");
+  const auto* values = first_keys.data_ptr<std::int32_t>();
+  for (std::int64_t i = 0; i < first_keys.numel(); ++i) {
+    const std::int64_t own = num_keys - num_queries + i % num_queries;
+    ZEROTH_CHECK(values[i] >= 0 && values[i] <= own,
+                 "a query at position {} whose first key is {}",
+                 own,
+                 values[i]);
+  }
+}
+
 }  // namespace
 
 at::Tensor attention(const at::Tensor& q_BHTD,
                      const at::Tensor& k_BKSD,
                      const at::Tensor& v_BKSD,
-                     const at::Tensor& mask,
+                     const at::Tensor& first_keys,
                      double scale,
                      double soft_cap) {
-  return AttentionFunction::apply(q_BHTD, k_BKSD, v_BKSD, mask, scale, soft_cap);
+  check_first_keys(first_keys, q_BHTD, k_BKSD.size(2));
+  return is_fast(q_BHTD)
+             ? FastFunction::apply(q_BHTD, k_BKSD, v_BKSD, first_keys, scale, soft_cap)
+             : ReferenceFunction::apply(q_BHTD, k_BKSD, v_BKSD, first_keys, scale, soft_cap);
 }
 
-at::Tensor causal_mask(std::int64_t num_queries, std::int64_t num_keys, std::int64_t window) {
-  constexpr float kHidden = -std::numeric_limits<float>::infinity();
-  const std::int64_t earlier = num_keys - num_queries;
-  at::Tensor mask = at::full({num_queries, num_keys}, kHidden, at::kFloat).triu_(earlier + 1);
-  if (window > 0 && window < num_keys) {
-    mask += at::full({num_queries, num_keys}, kHidden, at::kFloat).tril_(earlier - window);
+at::Tensor causal_first_keys(std::int64_t num_queries, std::int64_t num_keys, std::int64_t window) {
+  if (window <= 0) {
+    return at::zeros({num_queries}, at::kInt);
   }
-  return mask;
+  const std::int64_t earlier = num_keys - num_queries;
+  return at::arange(earlier, num_keys, at::kInt).sub_(window - 1).clamp_min_(0);
 }
 
 }  // namespace zeroth::kernels

@@ -1,4 +1,3 @@
-#include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
@@ -148,57 +147,6 @@ TEST_P(Kernels, Rope) {
               reference,
               {random({2, 6, 3, 8})},
               tolerance());
-}
-
-TEST_P(Kernels, AttentionWithGroupedQueries) {
-  const at::Tensor mask = causal_mask(7, 7);
-  const Operation reference = [&](const auto& in) {
-    const at::Tensor k = in[1].repeat_interleave(2, 1);
-    const at::Tensor v = in[2].repeat_interleave(2, 1);
-    const at::Tensor scores = at::matmul(in[0], k.transpose(2, 3)) * 0.5 + mask.to(at::kDouble);
-    return at::matmul(scores.softmax(-1), v);
-  };
-  expect_same([&](const auto& in) { return attention(in[0], in[1], in[2], mask, 0.5); },
-              reference,
-              {random({2, 4, 7, 8}), random({2, 2, 7, 8}), random({2, 2, 7, 8})},
-              tolerance());
-}
-
-TEST_P(Kernels, AttentionWithSoftCapAndWindow) {
-  const at::Tensor mask = causal_mask(7, 7, 3);
-  const Operation reference = [&](const auto& in) {
-    const at::Tensor k = in[1].repeat_interleave(2, 1);
-    const at::Tensor v = in[2].repeat_interleave(2, 1);
-    const at::Tensor scores = 0.7 * (at::matmul(in[0], k.transpose(2, 3)) * 0.5 / 0.7).tanh();
-    return at::matmul((scores + mask.to(at::kDouble)).softmax(-1), v);
-  };
-  expect_same([&](const auto& in) { return attention(in[0], in[1], in[2], mask, 0.5, 0.7); },
-              reference,
-              {random({2, 4, 7, 8}), random({2, 2, 7, 8}), random({2, 2, 7, 8})},
-              tolerance());
-}
-
-TEST(Attention, AWindowCountsThePositionItself) {
-  const at::Tensor mask = causal_mask(2, 5, 2);
-  const auto seen = [&](int query) {
-    std::vector<int> keys;
-    for (int key = 0; key < 5; ++key) {
-      if (mask[query][key].item<float>() == 0.0F) {
-        keys.push_back(key);
-      }
-    }
-    return keys;
-  };
-  EXPECT_EQ(seen(0), (std::vector<int>{2, 3}));
-  EXPECT_EQ(seen(1), (std::vector<int>{3, 4}));
-  EXPECT_TRUE(at::equal(causal_mask(4, 4, 4), causal_mask(4, 4)));
-}
-
-TEST(Attention, CausalMaskOfTheLastQueries) {
-  const at::Tensor mask = causal_mask(2, 4);
-  EXPECT_EQ(mask[0][2].item<float>(), 0.0F);
-  EXPECT_TRUE(std::isinf(mask[0][3].item<float>()));
-  EXPECT_EQ(mask[1][3].item<float>(), 0.0F);
 }
 
 TEST_P(Kernels, CrossEntropySum) {

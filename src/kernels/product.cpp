@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/phases.h"
+#include "kernels/parallel.h"
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -19,12 +20,22 @@ using dnnl::memory;
 
 constexpr std::size_t kMaxDims = 3;
 
+// One tensor of a product, as oneDNN has to know it.
+struct Operand {
+  void* data = nullptr;
+  std::array<std::int64_t, kMaxDims> sizes{};
+  std::array<std::int64_t, kMaxDims> strides{};
+  std::size_t num_dims = 0;
+  at::ScalarType dtype = at::kFloat;
+};
+
 // Everything that decides which primitive is needed.
 struct ProductKey {
   std::array<std::int64_t, kMaxDims * 3> sizes{};
   std::array<std::int64_t, kMaxDims * 3> strides{};
   std::array<at::ScalarType, 3> dtypes{};
   Accumulate mode{};
+  int threads = 1;  // a primitive divides its work when it is made
   friend bool operator==(const ProductKey&, const ProductKey&) = default;
 };
 
@@ -33,6 +44,7 @@ struct ProductKeyHash {
     std::size_t hash = 0;
     auto mix = [&hash](auto value) {
       hash = (hash ^ static_cast<std::size_t>(value)) * 0x9E3779B97F4A7C15U;
+      hash ^= hash >> 32U;
     };
     for (std::size_t i = 0; i < key.sizes.size(); ++i) {
       mix(key.sizes[i]);
@@ -42,6 +54,7 @@ struct ProductKeyHash {
       mix(dtype);
     }
     mix(key.mode);
+    mix(key.threads);
     return hash;
   }
 };
@@ -61,8 +74,28 @@ memory::data_type dnnl_type(at::ScalarType dtype) {
   return memory::data_type::undef;
 }
 
-memory::desc describe(const at::Tensor& tensor) {
-  return {tensor.sizes().vec(), dnnl_type(tensor.scalar_type()), tensor.strides().vec()};
+memory::desc describe(const Operand& operand) {
+  const auto num_dims = static_cast<std::ptrdiff_t>(operand.num_dims);
+  return {memory::dims(operand.sizes.begin(), operand.sizes.begin() + num_dims),
+          dnnl_type(operand.dtype),
+          memory::dims(operand.strides.begin(), operand.strides.begin() + num_dims)};
+}
+
+Operand operand_of(const at::Tensor& tensor) {
+  Operand operand{.data = tensor.data_ptr(),
+                  .num_dims = static_cast<std::size_t>(tensor.dim()),
+                  .dtype = tensor.scalar_type()};
+  std::copy(tensor.sizes().begin(), tensor.sizes().end(), operand.sizes.begin());
+  std::copy(tensor.strides().begin(), tensor.strides().end(), operand.strides.begin());
+  return operand;
+}
+
+Operand operand_of(const Matrix& matrix) {
+  return {.data = matrix.data,
+          .sizes = {matrix.rows, matrix.columns},
+          .strides = {matrix.row_stride, matrix.column_stride},
+          .num_dims = 2,
+          .dtype = matrix.dtype};
 }
 
 dnnl::engine& cpu_engine() {
@@ -76,9 +109,9 @@ dnnl::matmul::primitive_desc product_desc(const memory::desc& a,
                                           Accumulate mode) {
   dnnl::primitive_attr attributes;
   if (mode == Accumulate::kAdd) {
-    dnnl::post_ops after;
-    after.append_sum(1.0F);
-    attributes.set_post_ops(after);
+    dnnl::post_ops adds;
+    adds.append_sum();
+    attributes.set_post_ops(adds);
   }
 #if DNNL_VERSION_MAJOR >= 3
   return {cpu_engine(), a, b, out, attributes};
@@ -95,10 +128,7 @@ struct Prepared {
   bool supported = true;
 };
 
-Prepared make_product(const at::Tensor& a,
-                      const at::Tensor& b,
-                      const at::Tensor& out,
-                      Accumulate mode) {
+Prepared make_product(const Operand& a, const Operand& b, const Operand& out, Accumulate mode) {
   Prepared product{describe(a), describe(b), describe(out), {}, true};
   try {
     product.primitive = dnnl::matmul(product_desc(product.a, product.b, product.out, mode));
@@ -111,28 +141,23 @@ Prepared make_product(const at::Tensor& a,
   return product;
 }
 
-ProductKey key_of(const at::Tensor& a,
-                  const at::Tensor& b,
-                  const at::Tensor& out,
-                  Accumulate mode) {
-  ProductKey key{.mode = mode};
-  std::size_t tensor_index = 0;
-  for (const at::Tensor* tensor : {&a, &b, &out}) {
-    for (std::int64_t dim = 0; dim < tensor->dim(); ++dim) {
-      const std::size_t slot = tensor_index * kMaxDims + static_cast<std::size_t>(dim);
-      key.sizes[slot] = tensor->size(dim) + 1;  // so that a missing dim differs from one of size 0
-      key.strides[slot] = tensor->stride(dim);
+ProductKey key_of(const Operand& a, const Operand& b, const Operand& out, Accumulate mode) {
+  ProductKey key{.mode = mode, .threads = omp_get_max_threads()};
+  std::size_t index = 0;
+  for (const Operand* operand : {&a, &b, &out}) {
+    for (std::size_t dim = 0; dim < operand->num_dims; ++dim) {
+      const std::size_t slot = index * kMaxDims + dim;
+      key.sizes[slot] =
+          operand->sizes[dim] + 1;  // so that a missing dim differs from one of size 0
+      key.strides[slot] = operand->strides[dim];
     }
-    key.dtypes[tensor_index++] = tensor->scalar_type();
+    key.dtypes[index++] = operand->dtype;
   }
   return key;
 }
 
 // Primitives own their scratch space, so each thread keeps its own.
-Prepared& product_for(const at::Tensor& a,
-                      const at::Tensor& b,
-                      const at::Tensor& out,
-                      Accumulate mode) {
+Prepared& product_for(const Operand& a, const Operand& b, const Operand& out, Accumulate mode) {
   constexpr std::size_t kMaxProducts =
       2048;  // rows of ever new lengths must not grow it without end
   thread_local std::unordered_map<ProductKey, Prepared, ProductKeyHash> products;
@@ -156,16 +181,11 @@ at::Tensor as_operand(const at::Tensor& tensor) {
   return row_major || column_major ? tensor : tensor.contiguous();
 }
 
-// Below this many operations a second thread costs more than it gives; the choice depends on the
-// sizes alone, so the same product is always computed in the same way.
-constexpr std::int64_t kOperationsPerThread = 4'000'000;
-
+// While it lives, products run on as many threads as one of so many operations is worth.
 class ThreadsFor {
  public:
   explicit ThreadsFor(std::int64_t operations) : before_(omp_get_max_threads()) {
-    const auto wanted =
-        static_cast<int>(std::clamp<std::int64_t>(operations / kOperationsPerThread, 1, before_));
-    omp_set_num_threads(wanted);
+    omp_set_num_threads(threads_for(operations));
   }
 
   ThreadsFor(const ThreadsFor&) = delete;
@@ -177,10 +197,10 @@ class ThreadsFor {
   int before_;
 };
 
-void run(Prepared& product, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+void run(Prepared& product, const Operand& a, const Operand& b, const Operand& out) {
   static thread_local dnnl::stream stream(cpu_engine());
-  auto wrap = [](const memory::desc& desc, const at::Tensor& tensor) {
-    return memory(desc, cpu_engine(), tensor.data_ptr());
+  auto wrap = [](const memory::desc& desc, const Operand& operand) {
+    return memory(desc, cpu_engine(), operand.data);
   };
   product.primitive.execute(stream,
                             {{DNNL_ARG_SRC, wrap(product.a, a)},
@@ -234,12 +254,32 @@ void product_into(const at::Tensor& out,
   const at::Tensor right = as_operand(b);
   const PhaseScope phase(Phase::kProducts);
   const ThreadsFor threads(2 * out.numel() * left.size(dims - 1));
-  Prepared& prepared = product_for(left, right, out, mode);
+  const std::array operands{operand_of(left), operand_of(right), operand_of(out)};
+  Prepared& prepared = product_for(operands[0], operands[1], operands[2], mode);
   if (prepared.supported) {
-    run(prepared, left, right, out);
+    run(prepared, operands[0], operands[1], operands[2]);
   } else {
     put(out, product(left.to(at::kFloat), right.to(at::kFloat)), mode);
   }
+}
+
+void product_into(const Matrix& out, const Matrix& a, const Matrix& b, Accumulate mode) {
+  ZEROTH_CHECK_EQ(a.columns, b.rows, "inner sizes of a product");
+  ZEROTH_CHECK(out.rows == a.rows && out.columns == b.columns, "the size of a product's result");
+  const Operand left = operand_of(a);
+  const Operand right = operand_of(b);
+  const Operand result = operand_of(out);
+  Prepared& prepared = product_for(left, right, result, mode);
+  ZEROTH_CHECK(prepared.supported, "no product of element type {}", static_cast<int>(a.dtype));
+  run(prepared, left, right, result);
+}
+
+bool has_product(at::ScalarType dtype) {
+  constexpr std::int64_t kSize = 16;
+  const Operand any{.sizes = {kSize, kSize}, .strides = {kSize, 1}, .num_dims = 2, .dtype = dtype};
+  Operand wide = any;
+  wide.dtype = at::kFloat;
+  return product_for(any, any, wide, Accumulate::kAdd).supported;
 }
 
 }  // namespace zeroth::kernels

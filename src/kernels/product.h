@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include <ATen/core/Tensor.h>
@@ -23,5 +24,20 @@ void product_into(const at::Tensor& out,
                   const at::Tensor& a,
                   const at::Tensor& b,
                   Accumulate mode = Accumulate::kOverwrite);
+
+// A matrix that lies anywhere: strides in elements, one of them 1.
+struct Matrix {
+  void* data;
+  std::int64_t rows, columns;
+  std::int64_t row_stride, column_stride;
+  at::ScalarType dtype;
+};
+
+// The same for matrices, on all threads that the calling region has; only of types of which
+// has_product() is true. Nothing is allocated that grows with them, but for what oneDNN packs.
+void product_into(const Matrix& out, const Matrix& a, const Matrix& b, Accumulate mode);
+
+// Whether this processor has products of this type.
+[[nodiscard]] bool has_product(at::ScalarType dtype);
 
 }  // namespace zeroth::kernels

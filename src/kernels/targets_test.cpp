@@ -1,5 +1,6 @@
 #include "kernels/simd/targets.h"
 
+#include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/gated.h"
 #include "kernels/rms_norm.h"
@@ -37,6 +38,15 @@ TEST_P(Targets, AgreeWithTheReference) {
       expect_versions_agree(
           [&](const Tensors& in) { return Tensors{gated(in[0], in[1], activation)}; },
           {at::randn({7, 37}), at::randn({7, 37})},
+          GetParam());
+    }
+    for (const double soft_cap : {0.0, 2.0}) {
+      const at::Tensor first_keys = causal_first_keys(21, 23, 9);
+      expect_versions_agree(
+          [&](const Tensors& in) {
+            return Tensors{attention(in[0], in[1], in[2], first_keys, 0.3, soft_cap)};
+          },
+          {at::randn({2, 4, 21, 20}), at::randn({2, 2, 23, 20}), at::randn({2, 2, 23, 20})},
           GetParam());
     }
     expect_versions_agree([&](const Tensors& in) { return Tensors{rope(in[0], cos, sin)}; },

@@ -100,7 +100,7 @@ at::Tensor Attention::operator()(const ForwardContext& context, const at::Tensor
     std::tie(k_BKSD, v_BKSD) = context.cache->append(layer_, k_BKSD, v_BKSD);
   }
   const at::Tensor mixed_BHTD = kernels::attention(
-      q_BTHD.transpose(1, 2), k_BKSD, v_BKSD, positions_->of(kind_).mask, scale_, soft_cap_);
+      q_BTHD.transpose(1, 2), k_BKSD, v_BKSD, positions_->of(kind_).first_keys, scale_, soft_cap_);
   return o_(context, mixed_BHTD.transpose(1, 2).reshape({batch, tokens, -1}));
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "base/error.h"
@@ -12,8 +11,9 @@
 #include <fmt/format.h>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/pow.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
@@ -71,22 +71,13 @@ at::Tensor token_positions(const TokenBatch& batch, std::int64_t first) {
 
 // Hides the leading padding of each row; a padding position sees itself, so that no softmax is
 // empty.
-at::Tensor padded_mask(const at::Tensor& causal_TS, const std::vector<std::int64_t>& left_padding) {
-  const std::int64_t queries = causal_TS.size(0);
-  const std::int64_t keys = causal_TS.size(1);
-  std::vector<at::Tensor> masks;
-  for (const std::int64_t padding : left_padding) {
-    at::Tensor mask = causal_TS.clone();
-    const std::int64_t hidden = std::min(padding, keys);
-    mask.narrow(1, 0, hidden).fill_(-std::numeric_limits<float>::infinity());
-    for (std::int64_t query = 0; query < queries; ++query) {
-      if (const std::int64_t key = keys - queries + query; key < hidden) {
-        mask[query][key] = 0;
-      }
-    }
-    masks.push_back(mask.unsqueeze(0));
-  }
-  return at::stack(masks);
+at::Tensor behind_padding(const at::Tensor& first_keys_T,
+                          std::int64_t first_position,
+                          const std::vector<std::int64_t>& left_padding) {
+  const at::Tensor own_T =
+      at::arange(first_position, first_position + first_keys_T.size(0), at::kInt);
+  const at::Tensor padding_B = at::tensor(left_padding).to(at::kInt);
+  return at::maximum(first_keys_T, at::minimum(padding_B.unsqueeze(1), own_T));
 }
 
 void refuse_scaled_length(const formats::RopeConfig& rope, std::int64_t longest) {
@@ -147,11 +138,12 @@ void Positions::prepare(const ForwardContext& context) {
     const formats::RopeConfig& rope = kinds_[kind].rope;
     refuse_scaled_length(rope, all - least_padding(batch));
     const at::Tensor angles = positions * frequencies_[kind].view({1, 1, -1});
-    const at::Tensor mask = kernels::causal_mask(all - seen, all, kinds_[kind].window);
-    shared_[kind] = {
-        .cos = angles.cos().mul_(rope.attention_factor),
-        .sin = angles.sin().mul_(rope.attention_factor),
-        .mask = batch.left_padding.empty() ? mask : padded_mask(mask, batch.left_padding)};
+    const at::Tensor first_keys = kernels::causal_first_keys(all - seen, all, kinds_[kind].window);
+    shared_[kind] = {.cos = angles.cos().mul_(rope.attention_factor),
+                     .sin = angles.sin().mul_(rope.attention_factor),
+                     .first_keys = batch.left_padding.empty()
+                                       ? first_keys
+                                       : behind_padding(first_keys, seen, batch.left_padding)};
   }
 }
 

@@ -14,13 +14,13 @@ namespace zeroth::models {
 // as they are.
 [[nodiscard]] at::Tensor rope_frequencies(const formats::RopeConfig& rope, std::int64_t head_dim);
 
-// What all blocks of one kind share in one forward: angles and the mask. Recomputed when the
-// forward is another one.
+// What all blocks of one kind share in one forward: angles and which keys are seen. Recomputed when
+// the forward is another one.
 class Positions {
  public:
   struct Shared {
-    at::Tensor cos, sin;  // [B or 1, T, D/2], times the rope's attention factor
-    at::Tensor mask;      // additive, [T, S] or [B, 1, T, S]
+    at::Tensor cos, sin;    // [B or 1, T, D/2], times the rope's attention factor
+    at::Tensor first_keys;  // int32, [T] or [B, T]: see kernels::attention
   };
 
   Positions(std::vector<formats::LayerKind> kinds, std::int64_t head_dim);
