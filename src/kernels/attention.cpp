@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/phases.h"
 #include "kernels/attention_fast.h"
 #include "kernels/choice.h"
 #include "kernels/product.h"
@@ -66,6 +67,7 @@ struct ReferenceFunction : torch::autograd::Function<ReferenceFunction> {
                             const at::Tensor& first_keys,
                             double scale,
                             double soft_cap) {
+    const PhaseScope phase(Phase::kAttention);
     const std::int64_t key_heads = k_BKSD.size(1);
     const at::Tensor q = by_key_head(q_BHTD, key_heads);
     const at::Tensor k = by_key_head(k_BKSD, key_heads);
@@ -83,6 +85,7 @@ struct ReferenceFunction : torch::autograd::Function<ReferenceFunction> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
+    const PhaseScope phase(Phase::kAttention);
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& q = saved[0];
     const at::Tensor& k = saved[1];
@@ -119,6 +122,7 @@ struct FastFunction : torch::autograd::Function<FastFunction> {
                             const at::Tensor& first_keys,
                             double scale,
                             double soft_cap) {
+    const PhaseScope phase(Phase::kAttention);
     const at::ScalarType type = product_type(q_BHTD);
     const AttentionResult result = attention_by_blocks({.q = operand(q_BHTD, type),
                                                         .k = operand(k_BKSD, type),
@@ -134,6 +138,7 @@ struct FastFunction : torch::autograd::Function<FastFunction> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
+    const PhaseScope phase(Phase::kAttention);
     const variable_list saved = context->get_saved_variables();
     const at::ScalarType type = product_type(saved[0]);
     const AttentionGradients wide =

@@ -229,7 +229,7 @@ TEST(Report, TheParts) {
 TEST(Report, TheLineOfTheStartTableNamesWhatIsNotNothing) {
   const std::string line = memory_line(story());
   EXPECT_TRUE(
-      line.starts_with("memory plan: 36.08 GiB per rank at the most, with rows of 2048 "
+      line.starts_with("memory plan: 36.06 GiB per rank at the most, with rows of 2048 "
                        "tokens: weights 15.00 GiB, gradients 80.00 MiB, master"))
       << line;
   EXPECT_EQ(line.find("gather_window"), std::string::npos) << line;

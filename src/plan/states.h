@@ -46,7 +46,7 @@ struct StateBytes {
 // Slots for one micro-step's gradients on their way into shards.
 [[nodiscard]] Bytes gradient_slots(const PlanInput& input, const ModelSize& model);
 
-// Angles, mask, token ids and labels of a micro-batch.
+// Angles, first keys, token ids and labels of a micro-batch.
 [[nodiscard]] Bytes row_buffers(const PlanInput& input);
 
 }  // namespace zeroth::plan

@@ -32,6 +32,7 @@ void expect_sound(const Json& result) {
     sum += phases.at(phase).get<double>();
   }
   EXPECT_GT(phases.at("products").get<double>(), 0);
+  EXPECT_GT(phases.at("attention").get<double>(), 0);
   EXPECT_GT(phases.at("optimizer").get<double>(), 0);
   const auto range = result.at("seconds_range").get<std::vector<double>>();
   EXPECT_LE(range[0], seconds);
@@ -45,7 +46,7 @@ TEST_F(Bench, MeasuresEveryKindOfUpdate) {
       {"--lora_rank", "4", "--dtype", "bf16"},
       {"--finetuning_type", "freeze", "--gradient_checkpointing", "true"},
       {"--ranks", "2", "--zero_stage", "3", "--gradient_accumulation_steps", "2"},
-      {"--kernels", "reference"}};
+      {"--kernels", "auto"}};
   for (const Words& kind : kinds) {
     SCOPED_TRACE(kind.back());
     const Json result = measured(joined(kShape, kind));
@@ -56,6 +57,40 @@ TEST_F(Bench, MeasuresEveryKindOfUpdate) {
                 tokens,
                 1e-6 * tokens);
   }
+}
+
+// The fast kernels train and generate what the reference ones do, to rounding.
+TEST_F(Bench, TheFastKernelsGiveTheSameNumbers) {
+  const std::vector<Words> kinds{
+      {"--finetuning_type", "full"},
+      {"--lora_dropout", "0.25", "--val_size", "4"},
+      {"--ranks", "2", "--zero_stage", "3", "--lora_target", "lm_head,q_proj"}};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    SCOPED_TRACE(kinds[i].back());
+    std::vector<Json> runs;
+    for (const std::string kernels : {"reference", "auto"}) {
+      const std::string out = kernels + std::to_string(i);
+      runs.push_back(
+          json_of(train(out, joined(kinds[i], {"--kernels", kernels, "--learning_rate", "1e-2"}))));
+    }
+    EXPECT_NEAR(runs[0].at("last_loss").get<double>(), runs[1].at("last_loss").get<double>(), 1e-4);
+  }
+  std::vector<std::string> answers;
+  for (const std::string kernels : {"reference", "auto"}) {
+    (void)good({"predict",
+                "--model_name_or_path",
+                "reference0",
+                "--dataset",
+                "rows.json",
+                "--max_new_tokens",
+                "8",
+                "--kernels",
+                kernels,
+                "--output_dir",
+                "answers_" + kernels});
+    answers.push_back(content_of(path("answers_" + kernels + "/generated_predictions.jsonl")));
+  }
+  EXPECT_EQ(answers[0], answers[1]);
 }
 
 TEST_F(Bench, TakesAFolderAndARunsOwnConfiguration) {
