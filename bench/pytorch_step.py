@@ -8,6 +8,7 @@ logits, AdamW over the trained tensors, gradients set to None. Prints one JSON o
 import argparse
 import json
 import math
+import os
 import resource
 import statistics
 import time
@@ -139,8 +140,7 @@ def main():
     if given.attention == "builtin" and builtin_attention() is None:
         print(json.dumps({"error": f"PyTorch {torch.__version__} has no attention of its own"}))
         return
-    if given.threads:
-        torch.set_num_threads(given.threads)
+    torch.set_num_threads(given.threads or os.cpu_count())
     torch.manual_seed(1)
     with open(given.config) as file:
         config = json.load(file)
