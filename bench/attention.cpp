@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/timing.h"
 #include "kernels/choice.h"
 
 #include <ATen/ops/randn.h>
@@ -20,7 +21,8 @@
 namespace {
 
 using namespace zeroth::kernels;
-using Clock = std::chrono::steady_clock;
+using zeroth::Clock;
+using zeroth::median;
 
 struct Shape {
   std::int64_t rows, tokens, window;
@@ -73,11 +75,6 @@ class Bench {
 
   at::Tensor first_keys_, q_, k_, v_, grad_;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 void print(const char* what,
            const std::vector<double>& reference,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timing.h"
 #include "kernels/choice.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/gated.h"
@@ -22,6 +23,7 @@
 namespace {
 
 using namespace zeroth::kernels;
+using zeroth::median;
 using Tensors = std::vector<at::Tensor>;
 using Operation = std::function<Tensors(const Tensors&)>;
 
@@ -35,11 +37,6 @@ double milliseconds_of(const std::function<void()>& work) {
   const std::clock_t begin = std::clock();
   work();
   return 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void run_once(const Operation& operation,

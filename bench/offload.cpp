@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timing.h"
 #include "comm/make.h"
 #include "engine/engine.h"
 #include "offload/choose_io.h"
@@ -22,7 +23,6 @@
 namespace {
 
 using namespace zeroth;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kWidth = 4096;
 constexpr double kGB = 1e9;
@@ -98,11 +98,6 @@ Measured time_update(const Shape& shape, const zero::Resting& resting) {
   return {.seconds = seconds / kUpdates,
           .moved = {.read = (after.read - before.read) / kUpdates,
                     .written = (after.written - before.written) / kUpdates}};
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void report(const char* name, const Shape& shape, const zero::Resting& resting, int rounds) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/timing.h"
 #include "comm/make.h"
 #include "comm/watched_communicator.h"
 #include "engine/engine.h"
@@ -23,7 +24,6 @@
 namespace {
 
 using namespace zeroth;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kUnits = 8;
 constexpr int kMicroSteps = 4;
@@ -128,11 +128,6 @@ Times time_update(int stage, std::chrono::milliseconds delay, bool overlap, std:
     thread.join();
   }
   return times[0];
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void report(int stage, std::chrono::milliseconds delay, int rounds) {

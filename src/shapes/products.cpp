@@ -61,25 +61,27 @@ std::vector<Placed> placed_linears(const ModelShape& model,
 
 }  // namespace
 
-std::vector<ProductShape> products_of_update(const ModelShape& model,
-                                             const ProductRows& rows,
-                                             const Says& trains,
-                                             const Says& adapted) {
+std::vector<ProductShape> products_of_micro_step(const ModelShape& model,
+                                                 const ProductRows& rows,
+                                                 const Says& trains,
+                                                 const Says& adapted) {
   const std::vector<Placed> placed = placed_linears(model, rows, trains, adapted);
   std::vector<ProductShape> products;
   for (const auto& [linear, count, down] : placed) {
-    products.push_back({count, linear.in_features, linear.out_features, linear.module});
+    products.push_back({count, linear.in_features, linear.out_features, ProductOf::kForward});
   }
   const std::string tied =
       model.units.back().borrowed.empty() ? "" : model.units.back().borrowed.front();
   for (auto at = placed.rbegin(); at != placed.rend(); ++at) {
     const auto& [linear, count, down] = *at;
     if (down) {
-      products.push_back({count, linear.out_features, linear.in_features, linear.module + " dx"});
+      products.push_back(
+          {count, linear.out_features, linear.in_features, ProductOf::kInputGradient});
     }
     const bool is_tied_head = at == placed.rbegin() && !tied.empty();
     if (trains(is_tied_head ? tied : linear.module + ".weight")) {
-      products.push_back({linear.out_features, count, linear.in_features, linear.module + " dw"});
+      products.push_back(
+          {linear.out_features, count, linear.in_features, ProductOf::kWeightGradient});
     }
   }
   return products;

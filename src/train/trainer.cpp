@@ -1,10 +1,10 @@
 #include "train/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "base/log.h"
+#include "base/timing.h"
 #include "checkpoint/folder.h"
 #include "memory/process_memory.h"
 #include "train/batches.h"
@@ -14,11 +14,6 @@ namespace zeroth::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

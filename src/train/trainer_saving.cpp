@@ -1,9 +1,9 @@
 // Evaluations of a run, and the checkpoints that follow from them, from counts and from signals.
-#include <chrono>
 #include <cmath>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/timing.h"
 #include "checkpoint/folder.h"
 #include "comm/gather_texts.h"
 #include "train/checkpoint_load.h"
@@ -15,11 +15,6 @@ namespace zeroth::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // An old checkpoint that does not go is no reason to end a run.
 void remove_old_checkpoints(const config::RunConfig& config, const std::string& best) {

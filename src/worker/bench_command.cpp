@@ -1,21 +1,19 @@
 // An update on random weights and rows, measured: how fast, where the time goes, and how much of it
 // the products alone would take.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
 #include "base/phases.h"
+#include "base/timing.h"
 #include "config/report.h"
 #include "memory/process_memory.h"
 #include "observe/progress.h"
 #include "plan/input.h"
 #include "plan/needs.h"
-#include "plan/trained_parts.h"
 #include "shapes/families.h"
-#include "shapes/freeze.h"
 #include "shapes/products.h"
 #include "train/engine_options.h"
 #include "worker/commands.h"
@@ -29,26 +27,17 @@
 namespace zeroth::worker {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 std::int64_t tokens_of_row(const config::RunConfig& config, const formats::ModelConfig& model) {
   return config.data.longest_row(model.max_position_embeddings);
 }
 
 // Weights that do not train lie there as if they had come from a file, so that ranks share them.
-models::Model random_model(const config::RunConfig& config,
-                           const formats::ModelConfig& model_config) {
-  models::ModelOptions options{.dtype = train::compute_dtype(config), .seed = config.seed};
-  if (config.finetune.type == config::FinetuningType::kLora) {
-    options.lora = plan::lora_settings(config);
-  } else if (config.finetune.type == config::FinetuningType::kFreeze) {
-    options.freeze = plan::freeze_settings(config.finetune);
-  }
-  models::Model model = models::random_model(model_config, options);
+models::Model random_model(const config::RunConfig& config, const plan::PlanInput& input) {
+  models::Model model = models::random_model(input.model,
+                                             {.dtype = train::compute_dtype(config),
+                                              .lora = input.lora,
+                                              .freeze = input.freeze,
+                                              .seed = config.seed});
   for (const auto& unit : model.units) {
     for (models::Parameter& parameter : unit->parameters()) {
       if (!parameter.trainable) {
@@ -83,11 +72,7 @@ struct Measured {
   PhaseSeconds phases;          // of all of these
   std::int64_t page_faults = 0;
 
-  [[nodiscard]] double median() const {
-    std::vector<double> sorted = seconds;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
-  }
+  [[nodiscard]] double of_update() const { return median(seconds); }
 
   [[nodiscard]] double per_update(Phase phase) const {
     return phases.of(phase) / static_cast<double>(seconds.size());
@@ -138,11 +123,10 @@ class Bench {
 
 std::vector<shapes::ProductShape> products_of(const config::RunConfig& config,
                                               const models::Model& model) {
-  const std::int64_t micro_steps = config.batch.accumulation;
   const std::int64_t tokens = tokens_of_row(config, model.config);
   const shapes::ProductRows rows{.tokens = config.batch.micro_batch_rows * tokens,
                                  .targets = config.batch.micro_batch_rows * (tokens - 1)};
-  const auto once = shapes::products_of_update(
+  return shapes::products_of_micro_step(
       model.shape,
       rows,
       [&](const std::string& name) {
@@ -150,11 +134,15 @@ std::vector<shapes::ProductShape> products_of(const config::RunConfig& config,
         return parameter != nullptr && parameter->trainable;
       },
       [&](const std::string& module) { return model.lora.find(module) != nullptr; });
-  std::vector<shapes::ProductShape> all;
-  for (std::int64_t step = 0; step < micro_steps; ++step) {
-    all.insert(all.end(), once.begin(), once.end());
-  }
-  return all;
+}
+
+// The micro-steps of an update have equal products.
+ProductSeconds products_alone(const config::RunConfig& config,
+                              const models::Model& model,
+                              at::ScalarType dtype) {
+  const ProductSeconds once = time_products(products_of(config, model), dtype);
+  const auto micro_steps = static_cast<double>(config.batch.accumulation);
+  return {.cold = micro_steps * once.cold, .hot = micro_steps * once.hot};
 }
 
 struct Result {
@@ -166,10 +154,10 @@ struct Result {
   std::int64_t process = 0;
 
   [[nodiscard]] double tokens_per_second() const {
-    return static_cast<double>(tokens) / measured.median();
+    return static_cast<double>(tokens) / measured.of_update();
   }
 
-  [[nodiscard]] double share(double seconds) const { return seconds / measured.median(); }
+  [[nodiscard]] double share(double seconds) const { return seconds / measured.of_update(); }
 };
 
 Json json_of(const Result& result) {
@@ -182,7 +170,7 @@ Json json_of(const Result& result) {
       std::minmax_element(result.measured.seconds.begin(), result.measured.seconds.end());
   return {
       {"tokens_per_second", result.tokens_per_second()},
-      {"seconds_per_update", result.measured.median()},
+      {"seconds_per_update", result.measured.of_update()},
       {"seconds_range", {*least, *most}},
       {"first_update_seconds", result.measured.first},
       {"roofline", result.share(result.products.cold)},
@@ -202,7 +190,7 @@ std::string text_of(const Result& result) {
       "{:.0f} tokens/s, {:.3f} s an update (median of {})\n"
       "roofline {:.2f}: its products alone take {:.3f} s, {:.3f} s with hot operands",
       result.tokens_per_second(),
-      result.measured.median(),
+      result.measured.of_update(),
       result.measured.seconds.size(),
       result.share(result.products.cold),
       result.products.cold,
@@ -221,11 +209,11 @@ std::string text_of(const Result& result) {
                             observe::bytes_text(result.process));
 }
 
-std::int64_t planned_bytes(const config::RunConfig& config, const formats::ModelConfig& model) {
+plan::PlanInput plan_input(const config::RunConfig& config, const formats::ModelConfig& model) {
   plan::PlanInput input = plan::input_of(config, model);
   input.row_tokens = tokens_of_row(config, model);
   input.row_targets = input.row_tokens - 1;
-  return plan::needs_of(input, plan::size_of(input)).device.total().count();
+  return input;
 }
 
 }  // namespace
@@ -235,7 +223,8 @@ void run_bench(const config::RunConfig& config, const CommPtr& comm) {
   const formats::ModelConfig model_config = shapes::read_model_config(config.model.model_config);
   const std::int64_t before = memory::proportional_set_bytes();
   auto tally = std::make_shared<memory::Tally>();
-  models::Model model = random_model(config, model_config);
+  const plan::PlanInput input = plan_input(config, model_config);
+  models::Model model = random_model(config, input);
   log::info(model_line(model, config));
   engine::EngineOptions options = train::engine_options(
       config,
@@ -247,9 +236,9 @@ void run_bench(const config::RunConfig& config, const CommPtr& comm) {
   result.tokens = config.batch.world_size * config.batch.accumulation *
                   config.batch.micro_batch_rows * tokens_of_row(config, model_config);
   result.peak = engine.tally().peak_bytes();
-  result.planned = planned_bytes(config, model_config);
+  result.planned = plan::needs_of(input, plan::size_of(input)).device.total().count();
   comm->barrier("products alone");
-  result.products = time_products(products_of(config, model), options.dtype);
+  result.products = products_alone(config, model, options.dtype);
   comm->barrier("end of the bench");
   if (comm->rank() != 0) {
     return;

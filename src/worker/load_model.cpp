@@ -211,7 +211,9 @@ std::shared_ptr<const formats::ModelWeights> open_base(const config::RunConfig& 
   formats::ModelConfig as_stored = inputs.model_config;
   as_stored.vocab_size = inputs.stored_rows;
   shapes::check_weights(shapes::model_shape(as_stored), *weights);
-  warn_of_unused_head(as_stored, *weights);
+  if (rank == 0) {  // one look for all
+    warn_of_unused_head(as_stored, *weights);
+  }
   formats::verify_content(*weights, rank, ranks);
   return weights;
 }

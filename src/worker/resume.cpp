@@ -1,8 +1,7 @@
 #include "worker/resume.h"
 
-#include <chrono>
-
 #include "base/log.h"
+#include "base/timing.h"
 #include "comm/gather_texts.h"
 #include "formats/fingerprint.h"
 #include <fmt/format.h>
@@ -45,15 +44,14 @@ void load_resumed(const train::OpenCheckpoint& checkpoint,
                   const train::TrainPlan& plan,
                   engine::Engine& engine) {
   engine.comm().note("loading the checkpoint");
-  const auto start = std::chrono::steady_clock::now();
+  const Clock::time_point start = Clock::now();
   train::load_checkpoint(checkpoint, engine);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   log::info(fmt::format("going on from {} after update {}, epoch {} row {} (loaded in {:.2f} s)",
                         checkpoint.folder.string(),
                         checkpoint.progress.engine.updates,
                         checkpoint.progress.rows_at.epoch,
                         checkpoint.progress.rows_at.row,
-                        seconds.count()));
+                        seconds_since(start)));
   if (plan.start.update >= plan.total_updates) {
     log::warn(
         fmt::format("the checkpoint has come through {} windows, and this run is to have {}: "

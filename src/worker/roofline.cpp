@@ -1,19 +1,18 @@
 #include "worker/roofline.h"
 
-#include <algorithm>
-#include <chrono>
+#include <functional>
 #include <map>
-#include <tuple>
+#include <utility>
 
+#include "base/timing.h"
 #include "kernels/product.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
 namespace zeroth::worker {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using shapes::ProductOf;
 using shapes::ProductShape;
 
 constexpr int kRounds = 5;
@@ -21,12 +20,7 @@ constexpr int kRounds = 5;
 double seconds_of(const std::function<void()>& work) {
   const Clock::time_point begin = Clock::now();
   work();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + kRounds / 2, values.end());
-  return values[kRounds / 2];
+  return seconds_since(begin);
 }
 
 // Weights as they lie in a linear: [out, in], read as they are or turned round.
@@ -37,12 +31,10 @@ struct Operands {
 Operands operands_of(const ProductShape& product, at::ScalarType dtype) {
   constexpr double kSomeValue = 0.01;
   const at::TensorOptions options(dtype);
-  const bool is_forward = product.what.find(' ') == std::string::npos;
-  const bool of_weight = product.what.ends_with(" dw");
-  const at::Tensor left = of_weight
+  const at::Tensor left = product.of == ProductOf::kWeightGradient
                               ? at::full({product.inner, product.rows}, kSomeValue, options).t()
                               : at::full({product.rows, product.inner}, kSomeValue, options);
-  const at::Tensor right = is_forward
+  const at::Tensor right = product.of == ProductOf::kForward
                                ? at::full({product.columns, product.inner}, kSomeValue, options).t()
                                : at::full({product.inner, product.columns}, kSomeValue, options);
   return {left, right};
@@ -71,21 +63,19 @@ double cold_seconds(const std::vector<ProductShape>& products, at::ScalarType dt
 }
 
 double hot_seconds(const std::vector<ProductShape>& products, at::ScalarType dtype) {
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool>, double> of_shape;
+  std::map<ProductShape, double> of_shape;
   double sum = 0;
   for (const ProductShape& product : products) {
-    const bool is_forward = product.what.find(' ') == std::string::npos;
-    const auto key = std::tuple(product.rows, product.inner, product.columns, is_forward);
-    if (!of_shape.contains(key)) {
+    if (!of_shape.contains(product)) {
       const Operands pair = operands_of(product, dtype);
       (void)kernels::product(pair.left, pair.right);
       std::vector<double> rounds;
       for (int round = 0; round < kRounds; ++round) {
         rounds.push_back(seconds_of([&] { (void)kernels::product(pair.left, pair.right); }));
       }
-      of_shape.emplace(key, median(std::move(rounds)));
+      of_shape.emplace(product, median(std::move(rounds)));
     }
-    sum += of_shape.at(key);
+    sum += of_shape.at(product);
   }
   return sum;
 }

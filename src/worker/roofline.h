@@ -8,7 +8,7 @@
 
 namespace zeroth::worker {
 
-// Seconds that the products of an update take by themselves on this rank's threads.
+// Seconds that products take by themselves on this rank's threads.
 struct ProductSeconds {
   double cold = 0;  // each with operands of its own, which have left the caches: the roofline
   double hot = 0;   // the same product again and again

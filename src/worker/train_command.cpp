@@ -250,7 +250,9 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
     load_resumed(*resumed, plan, engine);
   }
   comm->barrier("state of all ranks");  // a rank without room has said so by now
-  const std::vector<train::Companion> companions = companions_of(config, inputs);
+  // Whoever writes has them.
+  const std::vector<train::Companion> companions =
+      comm->rank() == 0 ? companions_of(config, inputs) : std::vector<train::Companion>{};
   const train::Trained trained{
       config, loaded.model, loaded.adapter, engine, companions, can_save(config, *comm)};
   if (comm->rank() == 0) {
