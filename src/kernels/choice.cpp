@@ -5,7 +5,7 @@
 namespace zeroth::kernels {
 namespace {
 
-std::atomic<Choice> of_process{Choice::kReference};
+std::atomic<Choice> of_process{Choice::kAuto};
 
 }  // namespace
 

@@ -13,25 +13,82 @@ HWY_BEFORE_NAMESPACE();
 
 namespace zeroth::kernels::simd::HWY_NAMESPACE {
 
+// Squares are summed in one order on every kind of processor, so that a norm has the same bits on
+// all of them: 32 interleaved sums in cascades of 16, folded to 8, then one lane after the other. It
+// is the order of ATen's sums too, so that what is rounded away is what Transformers rounds away.
+constexpr std::size_t kStripe = 32;
+constexpr std::size_t kCascade = 16;
+constexpr std::size_t kOctet = 8;
+constexpr std::size_t kVectors = kStripe / hn::MaxLanes(F32());
+
+// `sums` is the stripe's interleaved sums; `rest` the terms behind the last whole stripe.
+HWY_INLINE float folded(float* sums, const float* rest, std::size_t rest_count) {
+  const std::size_t whole = rest_count / kOctet * kOctet;
+  for (std::size_t i = 0; i < whole; ++i) {
+    sums[i % kOctet] += rest[i];
+  }
+  for (std::size_t i = kOctet; i < kStripe; ++i) {
+    sums[i % kOctet] += sums[i];
+  }
+  float sum = 0;
+  for (std::size_t i = whole; i < rest_count; ++i) {
+    sum += rest[i];
+  }
+  for (std::size_t i = 0; i < kOctet; ++i) {
+    sum += sums[i];
+  }
+  return sum;
+}
+
+// The sum of term(place, Whole or Part), a vector each, over `count` numbers.
+template <typename Term>
+HWY_INLINE float sum_over(std::size_t count, const Term& term) {
+  const std::size_t lanes = hn::Lanes(F32());
+  V total[kVectors];
+  V sums[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    total[v] = sums[v] = all(0);
+  }
+  std::size_t place = 0;
+  for (std::size_t stripe = 1; place + kStripe <= count; ++stripe, place += kStripe) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      sums[v] = hn::Add(sums[v], term(place + v * lanes, Whole()));
+    }
+    if (stripe % kCascade == 0) {
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        total[v] = hn::Add(total[v], sums[v]);
+        sums[v] = all(0);
+      }
+    }
+  }
+  HWY_ALIGN float stripe_sums[kStripe];
+  HWY_ALIGN float rest[kStripe];
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    store(hn::Add(total[v], sums[v]), stripe_sums + v * lanes);
+  }
+  for_each_vector(count - place, [&](std::size_t i, auto part) HWY_ATTR {
+    store(term(place + i, part), rest + i);
+  });
+  return folded(stripe_sums, rest, count - place);
+}
+
 template <typename T>
 HWY_INLINE float mean_square(const T* x, std::size_t columns) {
-  V sum = all(0);
-  for_each_vector(columns, [&](std::size_t i, auto lanes) HWY_ATTR {
+  const float sum = sum_over(columns, [&](std::size_t i, auto lanes) HWY_ATTR {
     const V value = lanes.load(x + i);
-    sum = hn::MulAdd(value, value, sum);
+    return hn::Mul(value, value);
   });
-  return sum_of(sum) / static_cast<float>(columns);
+  return sum / static_cast<float>(columns);
 }
 
 template <typename T>
 HWY_INLINE float mean_square_of_sum(const T* x, const T* added, T* to, std::size_t columns) {
-  V sum = all(0);
-  for_each_vector(columns, [&](std::size_t i, auto lanes) HWY_ATTR {
+  const float sum = sum_over(columns, [&](std::size_t i, auto lanes) HWY_ATTR {
     const V value = rounded<T>(hn::Add(lanes.load(x + i), lanes.load(added + i)));
     lanes.store(value, to + i);
-    sum = hn::MulAdd(value, value, sum);
+    return hn::Mul(value, value);
   });
-  return sum_of(sum) / static_cast<float>(columns);
+  return sum / static_cast<float>(columns);
 }
 
 template <typename T, bool kRoundsFirst>
@@ -57,7 +114,7 @@ HWY_INLINE void forward_row(const RmsNormForward& work, std::size_t row) {
   } else {
     mean = mean_square(x, columns);
   }
-  const auto inverse = static_cast<float>(1.0 / std::sqrt(static_cast<double>(mean) + work.epsilon));
+  const float inverse = 1.0F / std::sqrt(mean + work.epsilon);
   work.inverse[row] = inverse;
   if (work.rounds_first) {
     scale_row<T, true>(x, inverse, work.factor, y, columns);
