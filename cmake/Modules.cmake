@@ -41,11 +41,12 @@ function(zeroth_module name)
   endif()
 endfunction()
 
-# zeroth_test(NAME [TORCH] [PROGRAMS] SOURCES file ... LINK target ... [LABELS label ...]): one gtest program, its tests
-# given to ctest one by one; those of TORCH as a whole, since starting such a program takes longer than most of its
-# tests. PROGRAMS: it starts the built programs.
+# zeroth_test(NAME [TORCH] [PROGRAMS] [REFERENCE_TOO filter] SOURCES file ... LINK target ... [LABELS label ...]): one
+# gtest program, its tests given to ctest one by one; those of TORCH as a whole, since starting such a program takes
+# longer than most of its tests. PROGRAMS: it starts the built programs. REFERENCE_TOO: the tests of that filter are run
+# with the reference kernels as well.
 function(zeroth_test name)
-  cmake_parse_arguments(ARG "TORCH;PROGRAMS" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;PROGRAMS" "REFERENCE_TOO" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(zeroth_${name}_test ${ARG_SOURCES})
   target_link_libraries(zeroth_${name}_test PRIVATE ${ARG_LINK} zeroth_flags GTest::gtest GTest::gtest_main)
   target_include_directories(zeroth_${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
@@ -75,6 +76,11 @@ function(zeroth_test name)
   if(ARG_TORCH)
     add_test(NAME ${name} COMMAND zeroth_${name}_test)
     set_tests_properties(${name} PROPERTIES ${properties} COST 1000)  # long ones begin first
+    if(ARG_REFERENCE_TOO)
+      add_test(NAME ${name}_reference COMMAND zeroth_${name}_test --gtest_filter=${ARG_REFERENCE_TOO})
+      set_tests_properties(${name}_reference PROPERTIES ${properties} COST 1000)
+      set_property(TEST ${name}_reference APPEND PROPERTY ENVIRONMENT "ZEROTH_TEST_KERNELS=reference")
+    endif()
   else()
     gtest_discover_tests(zeroth_${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
       PROPERTIES ${properties})

@@ -360,7 +360,7 @@ struct RunConfig {
   GenerationSettings generation;
   PlanSettings plan;
   BenchSettings bench;
-  KernelChoice kernels = KernelChoice::kReference;
+  KernelChoice kernels = KernelChoice::kAuto;
   std::uint64_t seed = 42;
   std::int64_t threads = 0;  // 0: all cores
   bool json_output = false;  // --format json

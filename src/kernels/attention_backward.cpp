@@ -9,8 +9,8 @@ namespace {
 enum Piece : std::size_t { kScores, kGradients, kSums, kQueries, kGradOut, kMeans };
 
 Rooms rooms_for(const Sizes& sizes, int threads) {
-  const std::int64_t rows = sizes.max_rows();
-  const std::int64_t scores = rows * sizes.row_stride;
+  const std::int64_t rows = sizes.cut.max_rows;
+  const std::int64_t scores = rows * sizes.cut.row_stride;
   const std::int64_t numbers = rows * sizes.head_dim;
   return {threads, {scores, scores, numbers, numbers, numbers, rows}};
 }

@@ -8,14 +8,10 @@
 namespace zeroth::kernels {
 namespace {
 
-// Rows of one product: enough to pay for the packing of its keys, few enough that a block sees
-// little above the diagonal and that its scores stay in a core's cache.
-constexpr std::int64_t kRowsPerBlock = 192;
-constexpr std::int64_t kKeysPerChunk = 512;
-// Blocks begin and end at multiples of this, so that few shapes of products occur.
-constexpr std::int64_t kGrain = 16;
-constexpr std::int64_t kRowEnd = 16;  // room behind a row of scores (see simd::ScoreRows)
-constexpr std::int64_t kLine = 16;    // floats of a cache line
+using arithmetic::kBlockGrain;
+using arithmetic::kKeysPerChunk;
+
+constexpr std::int64_t kLine = 16;  // floats of a cache line
 
 std::int64_t pieces_of(std::int64_t size, std::int64_t piece) {
   return (size + piece - 1) / piece;
@@ -30,9 +26,8 @@ Sizes::Sizes(const AttentionInputs& inputs)
       queries(inputs.q.size(2)),
       keys(inputs.k.size(2)),
       head_dim(inputs.q.size(3)),
-      block(std::max(kRowsPerBlock / group / kGrain * kGrain, kGrain)),
-      num_blocks(pieces_of(queries, block)),
-      row_stride(std::min(pieces_of(keys, kGrain) * kGrain, kKeysPerChunk) + kRowEnd),
+      cut(arithmetic::cut_attention(group, queries, keys)),
+      num_blocks(pieces_of(queries, cut.block)),
       storage(storage_of(inputs.q)) {
 }
 
@@ -47,8 +42,8 @@ Blocks::Blocks(const AttentionInputs& inputs)
 }
 
 Block Blocks::block(std::int64_t pair, std::int64_t index) const {
-  const std::int64_t first_query = index * sizes_.block;
-  const std::int64_t queries = std::min(sizes_.block, sizes_.queries - first_query);
+  const std::int64_t first_query = index * sizes_.cut.block;
+  const std::int64_t queries = std::min(sizes_.cut.block, sizes_.queries - first_query);
   const std::int64_t row = first_keys_.dim() == 2 ? pair / sizes_.key_heads : 0;
   const std::int32_t* first_keys =
       first_keys_.data_ptr<std::int32_t>() + row * sizes_.queries + first_query;
@@ -58,13 +53,13 @@ Block Blocks::block(std::int64_t pair, std::int64_t index) const {
           .queries = queries,
           .rows = queries * sizes_.group,
           .first_keys = first_keys,
-          .first_key = least / kGrain * kGrain,
+          .first_key = least / kBlockGrain * kBlockGrain,
           .end_key = own_key(first_query) + queries};
 }
 
 simd::ScoreRows Blocks::score_rows(const Block& block, const Chunk& chunk, float* scores) const {
   return {.scores = scores,
-          .stride = sizes_.row_stride,
+          .stride = sizes_.cut.row_stride,
           .rows = block.rows,
           .columns = chunk.keys,
           .rows_per_query = sizes_.group,
@@ -80,7 +75,7 @@ void Blocks::multiply_by_keys(const Block& block,
                               const Matrix& rows,
                               const Heads& x,
                               float* scores) const {
-  product_into({scores, block.rows, chunk.keys, sizes_.row_stride, 1, at::kFloat},
+  product_into({scores, block.rows, chunk.keys, sizes_.cut.row_stride, 1, at::kFloat},
                rows,
                transposed(x.matrix(block.pair, chunk.first_key, chunk.keys)),
                Accumulate::kOverwrite);
@@ -88,7 +83,7 @@ void Blocks::multiply_by_keys(const Block& block,
 
 Matrix Blocks::passed(const Block& block, const Chunk& chunk, float* scores) const {
   const std::int64_t per_float = sizes_.storage == simd::Storage::kFp32 ? 1 : 2;
-  return {scores, block.rows, chunk.keys, sizes_.row_stride * per_float, 1, q_.dtype};
+  return {scores, block.rows, chunk.keys, sizes_.cut.row_stride * per_float, 1, q_.dtype};
 }
 
 Matrix Blocks::packed(const Heads& x, const Block& block, void* room) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "arithmetic/attention_cut.h"
 #include "kernels/product.h"
 #include "kernels/simd/attention.h"
 
@@ -60,16 +61,14 @@ struct Heads {
 struct Sizes {
   explicit Sizes(const AttentionInputs& inputs);
 
-  [[nodiscard]] std::int64_t max_rows() const { return std::min(block, queries) * group; }
-
   // Multiplications and additions of one product of queries and keys, of all pairs.
   [[nodiscard]] std::int64_t operations() const {
     return 2 * pairs * queries * group * keys * head_dim;
   }
 
   std::int64_t pairs, key_heads, group, queries, keys, head_dim;
-  std::int64_t block, num_blocks;  // queries of a block
-  std::int64_t row_stride;         // of scores
+  arithmetic::AttentionCut cut;
+  std::int64_t num_blocks;
   simd::Storage storage;
 };
 

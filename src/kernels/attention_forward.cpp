@@ -12,9 +12,9 @@ namespace {
 enum Piece : std::size_t { kScores, kSums, kQueries, kFactors, kMaxima, kTotals };
 
 Rooms rooms_for(const Sizes& sizes, int threads) {
-  const std::int64_t rows = sizes.max_rows();
+  const std::int64_t rows = sizes.cut.max_rows;
   const std::int64_t numbers = rows * sizes.head_dim;
-  return {threads, {rows * sizes.row_stride, numbers, numbers, rows, rows, rows}};
+  return {threads, {rows * sizes.cut.row_stride, numbers, numbers, rows, rows, rows}};
 }
 
 // The block's out = softmax(scores) v and the logarithms of its sums.

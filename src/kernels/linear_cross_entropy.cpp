@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arithmetic/loss_chunks.h"
 #include "base/check.h"
 #include "kernels/choice.h"
 #include "kernels/cross_entropy.h"
@@ -39,9 +40,10 @@ class Chunks {
         weight_(weight_VC),
         targets_(targets_N),
         soft_cap_(soft_cap),
-        rows_(std::min(
-            hidden_NC.size(0),
-            rows_at_once(weight_VC.size(0), static_cast<std::int64_t>(hidden_NC.element_size())))),
+        rows_(
+            std::min(hidden_NC.size(0),
+                     arithmetic::rows_at_once(
+                         weight_VC.size(0), static_cast<std::int64_t>(hidden_NC.element_size())))),
         losses_(at::empty({hidden_NC.size(0)}, at::kFloat)) {}
 
   void want_gradients(bool of_hidden, bool of_weight) {
@@ -105,9 +107,18 @@ class Chunks {
   at::Tensor losses_, grad_hidden_, grad_weight_;
 };
 
+// A few rows at a time: as a whole, a narrower result would pass through an fp32 copy of all.
 at::Tensor scaled(const at::Tensor& grad, double scale, at::ScalarType dtype) {
+  const std::int64_t rows = grad.size(0);
+  const std::int64_t at_once = std::max<std::int64_t>(
+      1, arithmetic::kRoundedAtOnce / std::max<std::int64_t>(1, grad.size(1)));
+  const at::Tensor factor = at::scalar_tensor(scale, at::kFloat);
   at::Tensor result = at::empty(grad.sizes(), grad.options().dtype(dtype));
-  at::mul_out(result, grad, at::scalar_tensor(scale, at::kFloat));
+  for (std::int64_t row = 0; row < rows; row += at_once) {
+    const std::int64_t count = std::min(at_once, rows - row);
+    at::Tensor part = result.narrow(0, row, count);
+    at::mul_out(part, grad.narrow(0, row, count), factor);
+  }
   return result;
 }
 
@@ -143,11 +154,6 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
 };
 
 }  // namespace
-
-std::int64_t rows_at_once(std::int64_t vocabulary, std::int64_t logit_bytes) {
-  const std::int64_t row_bytes = std::max<std::int64_t>(1, vocabulary * logit_bytes);
-  return std::max(kMinRowsAtOnce, kLogitsAtOnce / row_bytes);
-}
 
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_NC,
                                 const at::Tensor& weight_VC,

@@ -6,18 +6,12 @@ namespace zeroth::kernels {
 
 // cross_entropy_sum(linear(hidden, weight), targets, soft_cap) without ever holding all logits:
 // hidden [N, C], weight [V, C], targets [N] int64 -> a scalar tensor in fp32. The fast version
-// takes as many rows at once as kLogitsAtOnce holds and computes the gradients of a chunk's rows
+// takes rows in chunks (arithmetic/loss_chunks.h) and computes the gradients of a chunk's rows
 // while its logits are there; backward only scales them. Their sum over chunks is in fp32.
 // Differentiable in hidden and weight; what needs no gradient costs none.
 [[nodiscard]] at::Tensor linear_cross_entropy(const at::Tensor& hidden_NC,
                                               const at::Tensor& weight_VC,
                                               const at::Tensor& targets_N,
                                               double soft_cap = 0);
-
-// The rows of one chunk: their logits, of `logit_bytes` each, take this many bytes at most, but
-// there are at least kMinRowsAtOnce.
-inline constexpr std::int64_t kLogitsAtOnce = std::int64_t{32} << 20;
-inline constexpr std::int64_t kMinRowsAtOnce = 16;
-[[nodiscard]] std::int64_t rows_at_once(std::int64_t vocabulary, std::int64_t logit_bytes);
 
 }  // namespace zeroth::kernels

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "arithmetic/loss_chunks.h"
 #include "kernels/versions.h"
 
 namespace zeroth::kernels {
@@ -39,7 +40,8 @@ TEST_P(LinearCrossEntropyVersions, AgreeOnAnyShape) {
 
 TEST_P(LinearCrossEntropyVersions, AgreeOverSeveralChunks) {
   constexpr std::int64_t kVocabulary = 100003;
-  const std::int64_t rows = 2 * rows_at_once(kVocabulary, GetParam() == at::kFloat ? 4 : 2) + 5;
+  const std::int64_t rows =
+      2 * arithmetic::rows_at_once(kVocabulary, GetParam() == at::kFloat ? 4 : 2) + 5;
   const at::Tensor targets = at::randint(0, kVocabulary, {rows}, at::kLong);
   expect_versions_agree(
       loss_of(targets), {at::randn({rows, 4}), at::randn({kVocabulary, 4})}, GetParam());
@@ -84,9 +86,9 @@ TEST(LinearCrossEntropy, SmallProbabilitiesReachTheGradientInFp16) {
 }
 
 TEST(LinearCrossEntropy, ChunksKeepToTheirSize) {
-  EXPECT_EQ(rows_at_once(49152, 2), 341);
-  EXPECT_EQ(rows_at_once(49152, 4), 170);
-  EXPECT_EQ(rows_at_once(std::int64_t{1} << 30, 4), kMinRowsAtOnce);
+  EXPECT_EQ(arithmetic::rows_at_once(49152, 2), 341);
+  EXPECT_EQ(arithmetic::rows_at_once(49152, 4), 170);
+  EXPECT_EQ(arithmetic::rows_at_once(std::int64_t{1} << 30, 4), arithmetic::kMinRowsAtOnce);
 }
 
 }  // namespace

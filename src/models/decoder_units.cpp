@@ -5,6 +5,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/linear_cross_entropy.h"
 #include "kernels/soft_cap.h"
+#include "kernels/wide.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/nonzero.h>
@@ -66,8 +67,8 @@ EmbeddingUnit::EmbeddingUnit(std::vector<Parameter> parameters, const Surroundin
 }
 
 at::Tensor EmbeddingUnit::forward(const ForwardContext& context, const at::Tensor& /*input*/) {
-  positions_->prepare(context);
   const at::Tensor hidden_BTC = adapted_embedding(parameters_, slots_, context.batch.ids_BT);
+  positions_->prepare(context, kernels::wide_type(hidden_BTC));
   return scale_ == 1.0 ? hidden_BTC : hidden_BTC * rounded(scale_, hidden_BTC.scalar_type());
 }
 

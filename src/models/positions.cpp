@@ -129,7 +129,7 @@ Positions::Positions(std::vector<formats::LayerKind> kinds, std::int64_t head_di
   }
 }
 
-void Positions::prepare(const ForwardContext& context) {
+void Positions::prepare(const ForwardContext& context, at::ScalarType type) {
   const TokenBatch& batch = context.batch;
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length();
   const std::int64_t all = seen + batch.ids_BT.size(1);
@@ -139,8 +139,8 @@ void Positions::prepare(const ForwardContext& context) {
     refuse_scaled_length(rope, all - least_padding(batch));
     const at::Tensor angles = positions * frequencies_[kind].view({1, 1, -1});
     const at::Tensor first_keys = kernels::causal_first_keys(all - seen, all, kinds_[kind].window);
-    shared_[kind] = {.cos = angles.cos().mul_(rope.attention_factor),
-                     .sin = angles.sin().mul_(rope.attention_factor),
+    shared_[kind] = {.cos = angles.cos().mul_(rope.attention_factor).to(type),
+                     .sin = angles.sin().mul_(rope.attention_factor).to(type),
                      .first_keys = batch.left_padding.empty()
                                        ? first_keys
                                        : behind_padding(first_keys, seen, batch.left_padding)};

@@ -25,10 +25,11 @@ class Positions {
 
   Positions(std::vector<formats::LayerKind> kinds, std::int64_t head_dim);
 
-  // Refreshes for the batch of `context`; the embedding calls it once per forward. kNotSupported
+  // Refreshes for the batch of `context`, with angles of `type`, in which rotations are computed;
+  // the embedding calls it once per forward. kNotSupported
   // where a row is so long that dynamic scaling would begin: it follows the longest row seen, and
   // with it results would depend on the batch and on what ran before.
-  void prepare(const ForwardContext& context);
+  void prepare(const ForwardContext& context, at::ScalarType type);
 
   [[nodiscard]] const Shared& of(std::size_t kind) const { return shared_[kind]; }
 

@@ -10,12 +10,13 @@
 // blocks have saved, and what that one unit works with.
 namespace zeroth::plan {
 
-// The rows of one micro-batch, and the number type of one block's work.
+// The rows of one micro-batch, the number type of one block's work, and how it is computed.
 struct Work {
   std::int64_t rows = 0;
   std::int64_t tokens = 0;   // of a row
   std::int64_t targets = 0;  // of a row
   std::int64_t bytes = 4;    // of one activation
+  bool fast = true;          // kernels that keep neither scores nor all logits
 
   // Sums and softmax are in fp32; 16-bit operands get a copy in it.
   [[nodiscard]] bool is_narrow() const noexcept { return bytes < 4; }
@@ -46,9 +47,13 @@ struct HeadMemory {
   Bytes working;  // at the most, `logits` included
 };
 
+// An adapter makes it compute all logits.
 [[nodiscard]] HeadMemory head_memory(const formats::ModelConfig& model,
-                                     bool weights_train,
+                                     const UnitSize& unit,
                                      const Work& work);
+
+// For a loss without gradients.
+[[nodiscard]] HeadMemory evaluated_head(const formats::ModelConfig& model, const Work& work);
 
 // The most of a micro-step. The parts add up to what is held at that one moment: a block's work and
 // the head's never live at once, so `activations` has of the block's work only what exceeds

@@ -88,6 +88,7 @@ void fill_sharding(const RunConfig& config, PlanInput& input) {
                      .optimizer_share = config.offload.optimizer_ratio,
                      .parameters_kept = config.offload.parameters_in_memory};
   input.gradient_checkpointing = config.finetune.gradient_checkpointing;
+  input.fast_kernels = config.kernels == config::KernelChoice::kAuto;
 }
 
 void fill_machine(const RunConfig& config, PlanInput& input) {

@@ -58,6 +58,7 @@ struct PlanInput {
   Offload offload;
   Streaming streaming;
   bool gradient_checkpointing = false;
+  bool fast_kernels = true;   // those that keep neither scores nor all logits
   bool share_frozen = false;  // one copy of frozen weights for all ranks of a host
 
   std::int64_t ranks = 1;

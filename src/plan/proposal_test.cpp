@@ -40,12 +40,12 @@ TEST(Proposal, TakesTheLeastShardingThatHoldsTheMicroBatch) {
 }
 
 TEST(Proposal, KeepsTheGlobalBatchWhereOnlyAPartOfTheMicroBatchFits) {
-  const auto fewer = least_that_fits(plan_with(23));
+  const auto fewer = least_that_fits(plan_with(19));
   ASSERT_TRUE(fewer.has_value());
   EXPECT_EQ(fewer->micro_batch_rows, 1);
   EXPECT_EQ(fewer->accumulation, 12);
   EXPECT_EQ(fewer->stage, 3);
-  EXPECT_LE(fewer->needed, Bytes(23 * kGi));
+  EXPECT_LE(fewer->needed, Bytes(19 * kGi));
 }
 
 // Two rows would fit, but three do not divide into twos.

@@ -1,11 +1,28 @@
 #include "parity/support.h"
 
+#include <cstdlib>
+#include <string_view>
+
+#include "kernels/choice.h"
 #include "memory/tensor_tally.h"
 #include "shapes/families.h"
 
 #include <ATen/ATen.h>
 
 namespace zeroth::parity {
+namespace {
+
+// ctest runs some of the programs a second time, with the reference kernels.
+const bool kUsesReference = [] {
+  const char* kernels = std::getenv("ZEROTH_TEST_KERNELS");
+  const bool reference = kernels != nullptr && std::string_view(kernels) == "reference";
+  if (reference) {
+    kernels::set_choice(kernels::Choice::kReference);
+  }
+  return reference;
+}();
+
+}  // namespace
 
 std::filesystem::path shared_data() {
   return std::filesystem::path(ZEROTH_SOURCE_DIR) / "../shared/data";

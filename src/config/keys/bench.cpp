@@ -28,7 +28,7 @@ Declarations bench_keys() {
           {.name = "kernels",
            .type = ValueType::kChoice,
            .choices = choices_of<KernelChoice>(),
-           .default_value = "reference",
+           .default_value = "auto",
            .commands = kRunFamily,
            .help =
                "reference: operations as LibTorch has them; auto: the fastest that this processor "

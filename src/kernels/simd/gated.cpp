@@ -21,8 +21,8 @@ struct ValueAndSlope {
 struct Silu {
   static HWY_INLINE V value(V x) {
     const V e = exp_of_negative(hn::Neg(hn::Abs(x)));
-    const V at_positive = hn::Div(all(1), hn::Add(all(1), e));
-    return hn::Mul(x, hn::IfThenElse(hn::Ge(x, all(0)), at_positive, hn::Mul(e, at_positive)));
+    const V share = hn::IfThenElse(hn::Ge(x, all(0)), x, hn::Mul(x, e));
+    return hn::Div(share, hn::Add(all(1), e));
   }
 
   static HWY_INLINE ValueAndSlope both(V x) {
