@@ -102,10 +102,10 @@ TEST_F(PlanCommand, WritesAFileWhosePlanIsTheSame) {
   };
   const Outcome first = plan({"--deepspeed=asked.json", "--write=ds.json"});
   EXPECT_EQ(first.exit_code, 0) << first.errors;
-  EXPECT_TRUE(has(first.output, "(66.89 GiB)")) << first.output;
-  EXPECT_TRUE(has(written(), "A rank needs 66.89 GiB at the most")) << written();
+  EXPECT_TRUE(has(first.output, "(72.90 GiB)")) << first.output;
+  EXPECT_TRUE(has(written(), "A rank needs 72.90 GiB at the most")) << written();
   const Outcome second = plan({"--deepspeed=ds.json"});
-  EXPECT_TRUE(has(second.output, "fits: 66.89 GiB of 74.51 GiB")) << second.output;
+  EXPECT_TRUE(has(second.output, "fits: 72.90 GiB of 74.51 GiB")) << second.output;
 }
 
 TEST_F(PlanCommand, TellsTheCommandThatChecksItsFile) {
