@@ -57,6 +57,12 @@ void limit_spinning() {
   }
 }
 
+// The heap in large pages where the system gives them to those who ask: fewer first touches, fewer
+// misses of the address cache. Read by glibc before the program begins.
+void ask_for_large_pages() {
+  ::setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", /*overwrite=*/0);
+}
+
 // What one rank's process is made of.
 struct Start {
   fs::path program;
@@ -88,6 +94,7 @@ void hold_save_requests() {
     hold_save_requests();
   }
   limit_spinning();
+  ask_for_large_pages();
   for (const auto& [name, value] : start.environment) {
     ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
   }

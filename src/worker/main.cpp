@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <new>
 #include <optional>
 #include <string>
@@ -57,12 +58,12 @@ RunConfig read_config(int descriptor) {
 }
 
 // A step allocates and frees the same tensors again and again. Given back to the system each time,
-// their pages would have to be cleared anew; kept, they are there. The largest threshold that glibc
-// takes is 32 MiB.
+// their pages would have to be cleared anew; kept, they are there. So none is mapped by itself, and
+// the heap never shrinks.
 void keep_freed_memory() {
   constexpr int kMiB = 1 << 20;
-  ::mallopt(M_MMAP_THRESHOLD, 32 * kMiB);
-  ::mallopt(M_TRIM_THRESHOLD, 1024 * kMiB);
+  ::mallopt(M_MMAP_MAX, 0);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   ::mallopt(M_TOP_PAD, 64 * kMiB);
 }
 
