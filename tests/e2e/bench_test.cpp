@@ -8,10 +8,17 @@ namespace {
 
 class Bench : public EndToEnd {
  protected:
-  [[nodiscard]] Json measured(const Words& more) const {
-    return json_of(joined(
-        {"bench", "--rows", "2", "--tokens", "24", "--bench_updates", "3", "--bench_warmup", "1"},
-        more));
+  [[nodiscard]] Json measured(const Words& more, const std::string& warmup = "1") const {
+    return json_of(joined({"bench",
+                           "--rows",
+                           "2",
+                           "--tokens",
+                           "24",
+                           "--bench_updates",
+                           "3",
+                           "--bench_warmup",
+                           warmup},
+                          more));
   }
 };
 
@@ -100,8 +107,7 @@ TEST_F(Bench, AnUpdateTouchesNoNewPages) {
             "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 65536,
             "max_position_embeddings": 64})");
   for (const std::string type : {"full", "lora"}) {
-    const Json result = measured(
-        {"--model_config", "large.json", "--finetuning_type", type, "--bench_warmup", "3"});
+    const Json result = measured({"--model_config", "large.json", "--finetuning_type", type}, "3");
     EXPECT_LT(result.at("page_faults_per_update").get<double>(), 50) << type;
   }
 }
