@@ -69,6 +69,11 @@ std::string fp32_products(const std::vector<std::string>& features) {
                                   : "oneDNN, SSE4";
 }
 
+// What Highway picks (kernels/simd).
+std::string vector_code(const std::vector<std::string>& features) {
+  return has(features, "avx512f") ? "AVX-512" : has(features, "avx2") ? "AVX2" : "SSE4 or plain";
+}
+
 std::string found_in_path(const std::string& program) {
   const char* path = std::getenv("PATH");
   for (const std::string& folder : split(path == nullptr ? "" : path, ':')) {
@@ -101,7 +106,7 @@ Json environment_report() {
           {"kernels",
            {{"bf16 products", bf16_products(features)},
             {"fp32 products", fp32_products(features)},
-            {"attention, norms, cross-entropy", "ATen"}}},
+            {"attention, norms, activations, cross-entropy", vector_code(features)}}},
           {"launchers", launchers()},
           {"variables", config::process_environment()}};
 }

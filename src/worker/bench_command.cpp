@@ -9,6 +9,7 @@
 #include "base/phases.h"
 #include "base/timing.h"
 #include "config/report.h"
+#include "kernels/in_use.h"
 #include "memory/process_memory.h"
 #include "observe/progress.h"
 #include "plan/input.h"
@@ -226,6 +227,7 @@ void run_bench(const config::RunConfig& config, const CommPtr& comm) {
   const plan::PlanInput input = plan_input(config, model_config);
   models::Model model = random_model(config, input);
   log::info(model_line(model, config));
+  log::info("kernels: " + kernels::kernels_in_use(train::compute_dtype(config)));
   engine::EngineOptions options = train::engine_options(
       config,
       {.kind = arithmetic::ScheduleKind::kConstant, .peak = config.optimizer.learning_rate});

@@ -9,6 +9,7 @@
 #include "base/output_folder.h"
 #include "checkpoint/folder.h"
 #include "config/report.h"
+#include "kernels/in_use.h"
 #include "memory/process_memory.h"
 #include "plan/report.h"
 #include "train/checkpoint_save.h"
@@ -233,6 +234,7 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
   comm->note("loading the model");
   LoadedModel loaded = load_model(config, inputs, /*trains=*/true, *comm);
   log::info(model_line(loaded.model, config));
+  log::info("kernels: " + kernels::kernels_in_use(train::compute_dtype(config)));
   if (loaded.adapter) {
     log::info(lora_line(loaded.model));
   }

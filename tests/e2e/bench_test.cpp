@@ -112,6 +112,22 @@ TEST_F(Bench, AnUpdateTouchesNoNewPages) {
   }
 }
 
+// A processor without bf16 products trains in bf16 all the same, and says how.
+TEST_F(Bench, ThePageSaysWhichKernelsAreInUseAndWhy) {
+  const auto page = [&](const Words& more) {
+    const Words bench{"bench", "--rows", "1", "--tokens", "7", "--bench_updates", "1"};
+    return good(joined(joined(bench, kShape), more)).errors;
+  };
+  EXPECT_NE(page({}).find("kernels: fast ("), std::string::npos);
+  const std::string reference = page({"--kernels", "reference"});
+  EXPECT_NE(reference.find("kernels: reference"), std::string::npos) << reference;
+  ASSERT_EQ(::setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1), 0);
+  const std::string narrow = page({"--dtype", "bf16"});
+  ASSERT_EQ(::unsetenv("ONEDNN_MAX_CPU_ISA"), 0);
+  EXPECT_NE(narrow.find("bf16 products in fp32, since this processor has none"), std::string::npos)
+      << narrow;
+}
+
 TEST_F(Bench, TakesAFolderAndARunsOwnConfiguration) {
   expect_sound(measured({"--model_name_or_path", "model"}));
   write("ds.json", R"({"train_micro_batch_size_per_gpu": 3, "zero_optimization": {"stage": 2}})");
