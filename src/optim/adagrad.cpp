@@ -1,13 +1,7 @@
-#include <cmath>
-
 #include "optim/elements.h"
 
 namespace zeroth::optim {
 namespace {
-
-struct AdagradFactors {
-  float rate, decay, epsilon, gradient_scale;
-};
 
 class Adagrad final : public Optimizer {
  public:
@@ -17,29 +11,20 @@ class Adagrad final : public Optimizer {
 
   void update(const ShardView& shard, const UpdateStep& step) const override {
     for (const Segment& segment : shard.segments) {
-      update_segment(shard, segment.range, factors(segment, step));
+      for_each_piece(shard, segment.range, [f = factors(segment, step)](const auto& elements) {
+        simd::adagrad(elements, f);
+      });
     }
   }
 
  private:
-  [[nodiscard]] AdagradFactors factors(const Segment& segment, const UpdateStep& step) const {
+  [[nodiscard]] simd::AdagradFactors factors(const Segment& segment, const UpdateStep& step) const {
     const double past = static_cast<double>(step.update - 1);
     const double rate = rate_of(segment, step) / (1.0 + past * options_.learning_rate_decay);
     return {.rate = static_cast<float>(rate),
             .decay = static_cast<float>(decay_of(segment, options_.weight_decay)),
             .epsilon = static_cast<float>(options_.epsilon),
             .gradient_scale = static_cast<float>(step.gradient_scale)};
-  }
-
-  static void update_segment(const ShardView& shard, shard::Range range, const AdagradFactors& f) {
-    float* const master = shard.master.data();
-    const float* const gradients = shard.gradients.data();
-    float* const sum = shard.moments[0].data();
-    for_each_element(range, [=](std::int64_t i) {
-      const float gradient = gradients[i] * f.gradient_scale + f.decay * master[i];
-      sum[i] += gradient * gradient;
-      master[i] -= f.rate * gradient / (std::sqrt(sum[i]) + f.epsilon);
-    });
   }
 
   AdagradOptions options_;

@@ -1,19 +1,17 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <numeric>
-#include <span>
 #include <vector>
 
+#include "optim/simd/norm.h"
 #include "shard/flat_layout.h"
 
 // Sums in an order that depends on the length alone, never on the number of threads: by chunks, and
 // these in their order.
 namespace zeroth::optim {
 
-inline constexpr std::int64_t kChunk = 4096;
+inline constexpr auto kChunk = static_cast<std::int64_t>(simd::kChunk);
 
 // function(chunk) for each chunk of the range, in order.
 template <typename Result, typename Function>
@@ -27,24 +25,6 @@ template <typename Result, typename Function>
         function(shard::Range{begin, std::min(begin + kChunk, range.end)});
   }
   return results;
-}
-
-// In fixed lanes, so that it is made of vectors: one running sum would wait for each addition.
-[[nodiscard]] inline double chunk_sum_of_squares(std::span<const float> values) noexcept {
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> lanes{};
-  const std::size_t whole = values.size() / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const double value = values[i + lane];
-      lanes[lane] += value * value;
-    }
-  }
-  for (std::size_t i = whole; i < values.size(); ++i) {
-    const double value = values[i];
-    lanes[i - whole] += value * value;
-  }
-  return std::accumulate(lanes.begin(), lanes.end(), 0.0);
 }
 
 }  // namespace zeroth::optim

@@ -1,23 +1,42 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include "optim/optimizer.h"
+#include "optim/simd/moves.h"
 
 // What the optimizers of this folder share. Elements are moved in fp32, by constants worked out in
 // fp64.
 namespace zeroth::optim {
 
-// Calls function(i) for each element, in vectors and, where it is worth it, on several threads.
-// `function` is copied, so that its constants stay in registers.
-template <typename Function>
-void for_each_element(shard::Range range, Function function) {
-  constexpr std::int64_t kWorthThreads = 1 << 15;
-  const bool large = range.size() >= kWorthThreads;
-#pragma omp parallel for simd schedule(static) firstprivate(function) if (parallel : large)
-  for (std::int64_t i = range.begin; i < range.end; ++i) {
-    function(i);
+// The range's elements from its begin on, as vector code takes them.
+[[nodiscard]] inline simd::Elements elements_of(const ShardView& shard, shard::Range range) {
+  constexpr std::int64_t kOutgrowsCaches = 1 << 22;
+  const auto begin = static_cast<std::size_t>(range.begin);
+  const auto at = [&](std::span<float> values) {
+    return values.empty() ? nullptr : values.data() + begin;
+  };
+  return {.count = static_cast<std::size_t>(range.size()),
+          .master = at(shard.master),
+          .gradients = shard.gradients.data() + begin,
+          .first = at(shard.moments[0]),
+          .second = at(shard.moments[1]),
+          .rounded = shard.rounded.bits.empty() ? nullptr : shard.rounded.bits.data() + begin,
+          .rounded_type = shard.rounded.type,
+          .streams = static_cast<std::int64_t>(shard.master.size()) >= kOutgrowsCaches};
+}
+
+// Calls move(simd::Elements) for pieces of the range, where it is worth it on several threads.
+template <typename Move>
+void for_each_piece(const ShardView& shard, shard::Range range, const Move& move) {
+  constexpr std::int64_t kPiece = 1 << 14;
+  const std::int64_t num_pieces = (range.size() + kPiece - 1) / kPiece;
+#pragma omp parallel for schedule(static) if (num_pieces > 1)
+  for (std::int64_t piece = 0; piece < num_pieces; ++piece) {
+    const std::int64_t begin = range.begin + piece * kPiece;
+    move(elements_of(shard, {begin, std::min(begin + kPiece, range.end)}));
   }
 }
 

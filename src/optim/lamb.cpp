@@ -9,17 +9,6 @@
 namespace zeroth::optim {
 namespace {
 
-struct LambFactors {
-  float beta1, beta2, rest1, rest2, inverse_correction, inverse_root_correction, epsilon, decay,
-      gradient_scale;
-};
-
-// Where a weight would go, before learning rate and ratio.
-float direction(const LambFactors& f, float weight, float first, float second) {
-  const float root = std::sqrt(second) * f.inverse_root_correction + f.epsilon;
-  return first * f.inverse_correction / root + f.decay * weight;
-}
-
 class Lamb final : public Optimizer {
  public:
   explicit Lamb(const LambOptions& options) : options_(options) {}
@@ -57,12 +46,15 @@ class Lamb final : public Optimizer {
     for (std::size_t index = 0; index < shard.segments.size(); ++index) {
       const Segment& segment = shard.segments[index];
       const double rate = rate_of(segment, step) * shard.ratios[index];
-      apply(shard, segment.range, factors(segment, step), static_cast<float>(rate));
+      for_each_piece(shard,
+                     segment.range,
+                     [f = factors(segment, step), rate = static_cast<float>(rate)](
+                         const auto& elements) { simd::lamb_apply(elements, f, rate); });
     }
   }
 
  private:
-  [[nodiscard]] LambFactors factors(const Segment& segment, const UpdateStep& step) const {
+  [[nodiscard]] simd::LambFactors factors(const Segment& segment, const UpdateStep& step) const {
     const auto [beta1, beta2] = step.betas.value_or(std::array{options_.beta1, options_.beta2});
     const double correction1 = options_.bias_correction ? share_averaged(beta1, step) : 1.0;
     const double correction2 = options_.bias_correction ? share_averaged(beta2, step) : 1.0;
@@ -77,9 +69,11 @@ class Lamb final : public Optimizer {
             .gradient_scale = static_cast<float>(step.gradient_scale)};
   }
 
-  static Norms measure_segment(const ShardView& shard, shard::Range range, const LambFactors& f) {
+  static Norms measure_segment(const ShardView& shard,
+                               shard::Range range,
+                               const simd::LambFactors& f) {
     const std::vector<Norms> sums = map_chunks<Norms>(
-        range, [&](shard::Range chunk) { return measure_chunk(shard, chunk, f); });
+        range, [&](shard::Range chunk) { return measure_chunk(elements_of(shard, chunk), f); });
     Norms total;
     for (const Norms& sum : sums) {
       total.weights += sum.weights;
@@ -88,31 +82,13 @@ class Lamb final : public Optimizer {
     return total;
   }
 
-  static Norms measure_chunk(const ShardView& shard, shard::Range chunk, const LambFactors& f) {
-    const float* const weights = shard.master.data() + chunk.begin;
-    const float* const gradients = shard.gradients.data() + chunk.begin;
-    float* const first = shard.moments[0].data() + chunk.begin;
-    float* const second = shard.moments[1].data() + chunk.begin;
-    std::array<float, kChunk> directions;
-#pragma omp simd
-    for (std::int64_t i = 0; i < chunk.size(); ++i) {
-      const float gradient = gradients[i] * f.gradient_scale;
-      first[i] = f.beta1 * first[i] + f.rest1 * gradient;
-      second[i] = f.beta2 * second[i] + f.rest2 * gradient * gradient;
-      directions[static_cast<std::size_t>(i)] = direction(f, weights[i], first[i], second[i]);
-    }
-    const auto size = static_cast<std::size_t>(chunk.size());
-    return {.weights = chunk_sum_of_squares({weights, size}),
-            .update = chunk_sum_of_squares({directions.data(), size})};
-  }
-
-  static void apply(const ShardView& shard, shard::Range range, const LambFactors& f, float rate) {
-    float* const master = shard.master.data();
-    const float* const first = shard.moments[0].data();
-    const float* const second = shard.moments[1].data();
-    for_each_element(range, [=](std::int64_t i) {
-      master[i] -= rate * direction(f, master[i], first[i], second[i]);
-    });
+  static Norms measure_chunk(const simd::Elements& chunk, const simd::LambFactors& f) {
+    std::array<float, simd::kChunk> directions;
+    simd::lamb_measure(chunk, f, directions.data());
+    Norms norms;
+    simd::sums_of_squares(chunk.master, chunk.count, &norms.weights);
+    simd::sums_of_squares(directions.data(), chunk.count, &norms.update);
+    return norms;
   }
 
   LambOptions options_;

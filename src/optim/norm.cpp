@@ -1,17 +1,26 @@
 #include "optim/norm.h"
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
-#include "optim/chunks.h"
+#include "optim/simd/norm.h"
 
 namespace zeroth::optim {
 
 double sum_of_squares(std::span<const float> values) {
-  const std::vector<double> sums =
-      map_chunks<double>({0, static_cast<std::int64_t>(values.size())}, [&](shard::Range chunk) {
-        return chunk_sum_of_squares(values.subspan(static_cast<std::size_t>(chunk.begin),
-                                                   static_cast<std::size_t>(chunk.size())));
-      });
+  // Of several chunks each, which vector code sums side by side.
+  constexpr std::size_t kPieceChunks = 8;
+  constexpr std::size_t kPiece = kPieceChunks * simd::kChunk;
+  const std::size_t num_pieces = (values.size() + kPiece - 1) / kPiece;
+  std::vector<double> sums(num_pieces * kPieceChunks);  // 0 behind the last chunk
+#pragma omp parallel for schedule(static) if (num_pieces > 1)
+  for (std::size_t piece = 0; piece < num_pieces; ++piece) {
+    const std::size_t begin = piece * kPiece;
+    simd::sums_of_squares(values.data() + begin,
+                          std::min(kPiece, values.size() - begin),
+                          sums.data() + piece * kPieceChunks);
+  }
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "kernels/simd/storage.h"
 #include "shard/flat_layout.h"
 
 namespace zeroth::optim {
@@ -25,6 +26,12 @@ struct Segment {
 // Whether neighbours may be one segment for an optimizer without norms.
 [[nodiscard]] bool move_alike(const Segment& a, const Segment& b) noexcept;
 
+// The weights that a model computes with where these are narrower than the master: bf16 or fp16.
+struct RoundedWeights {
+  kernels::simd::Storage type = kernels::simd::Storage::kBf16;
+  std::span<std::uint16_t> bits{};  // as long as the master, or empty
+};
+
 // One rank's part of one unit: all fp32, all of the same length. Borrowed.
 struct ShardView {
   std::span<float> master;
@@ -32,6 +39,8 @@ struct ShardView {
   std::array<std::span<float>, 2> moments;  // as many as num_moments() says
   std::span<const Segment> segments;
   std::span<const double> ratios{};  // one a segment, of an optimizer that uses norms
+  // update() stores each new weight here too, rounded to nearest even, but for padding's.
+  RoundedWeights rounded{};
 };
 
 struct UpdateStep {
