@@ -10,11 +10,14 @@
 // which is why the copies past the caches are here.
 #include "optim/optimizer.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,7 @@
 #include <fmt/core.h>
 #include <immintrin.h>
 #include <omp.h>
+#include <sys/mman.h>
 
 namespace {
 
@@ -36,13 +40,15 @@ struct Candidate {
   std::vector<double> rates{};  // GB/s, one a round
 };
 
-// A line-aligned array that each thread has touched first where it will work.
+// An array on huge pages, as the engine's are.
 class Floats {
  public:
   Floats(std::size_t count, float value)
       : count_(count),
-        data_(static_cast<float*>(std::aligned_alloc(4096, (count * 4 + 4095) / 4096 * 4096)),
+        data_(static_cast<float*>(
+                  std::aligned_alloc(kPage, (count * sizeof(float) + kPage - 1) / kPage * kPage)),
               &std::free) {
+    ::madvise(data_.get(), count * sizeof(float), MADV_HUGEPAGE);
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < count; ++i) {
       data_.get()[i] = value;
@@ -58,6 +64,7 @@ class Floats {
   }
 
  private:
+  static constexpr std::size_t kPage = 2 << 20;
   std::size_t count_;
   std::unique_ptr<float, decltype(&std::free)> data_;
 };
@@ -91,6 +98,20 @@ void copy_past_caches(float* to, const float* from, std::size_t count) {
     }
   }
   _mm_sfence();
+}
+
+// The arrays of AdamW, read and written as it does, with next to no arithmetic.
+void add_in_place(const optim::ShardView& shard) {
+  float* const w = shard.master.data();
+  const float* const g = shard.gradients.data();
+  float* const m = shard.moments[0].data();
+  float* const v = shard.moments[1].data();
+#pragma omp parallel for simd schedule(static)
+  for (std::size_t i = 0; i < shard.master.size(); ++i) {
+    m[i] += g[i];
+    v[i] += m[i];
+    w[i] += v[i];
+  }
 }
 
 void run_round(std::vector<Candidate>& candidates, bool counts) {
@@ -127,7 +148,7 @@ void measure(std::size_t count, int rounds) {
   const Floats gradients(count, 0.01F);
   const Floats first(count, 0);
   const Floats second(count, 0);
-  std::vector<std::uint16_t> narrow(count);
+  const Floats narrow(count / 2 + 1, 0);
   const std::vector<optim::Segment> segments{{.range = {0, static_cast<std::int64_t>(count)}}};
   const auto adamw = optim::make_adamw({.weight_decay = 0.01});
   const optim::UpdateStep step{.update = 10, .learning_rate = 1e-4};
@@ -136,7 +157,7 @@ void measure(std::size_t count, int rounds) {
                          .moments = {first.span(), second.span()},
                          .segments = segments};
   optim::ShardView rounding = shard;
-  rounding.rounded.bits = narrow;
+  rounding.rounded.bits = {reinterpret_cast<std::uint16_t*>(narrow.data()), count};
   double norm = 0;
   const auto numel = static_cast<double>(count);
   const auto copy_by = [&](auto copy) {
@@ -147,6 +168,7 @@ void measure(std::size_t count, int rounds) {
       {"memcpy", 8 * numel, true, copy_by(copy_plain)},
       {"copy, vectors", 8 * numel, true, copy_by(copy_in_vectors)},
       {"copy, past the caches", 8 * numel, true, copy_by(copy_past_caches)},
+      {"AdamW's arrays, sums alone", 28 * numel, false, [&] { add_in_place(shard); }},
       {"AdamW", 28 * numel, false, [&] { adamw->update(shard, step); }},
       {"AdamW and bf16 weights", 30 * numel, false, [&] { adamw->update(rounding, step); }},
       {"norm of the gradients", 4 * numel, false, [&] {

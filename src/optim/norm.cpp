@@ -9,7 +9,6 @@
 namespace zeroth::optim {
 
 double sum_of_squares(std::span<const float> values) {
-  // Of several chunks each, which vector code sums side by side.
   constexpr std::size_t kPieceChunks = 8;
   constexpr std::size_t kPiece = kPieceChunks * simd::kChunk;
   const std::size_t num_pieces = (values.size() + kPiece - 1) / kPiece;

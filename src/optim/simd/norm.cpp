@@ -1,6 +1,7 @@
 #include "optim/simd/norm.h"
 
 #include <algorithm>
+#include <numeric>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "optim/simd/norm.cpp"
@@ -23,64 +24,36 @@ using D = hn::Vec<F64>;
 
 constexpr std::size_t kVectors = kSums / hn::MaxLanes(F64());
 
-// The sums of whole groups of eight of `kChunks` chunks side by side, since one chunk alone would
-// wait for each addition. A square of fp32 is exact in fp64, so fusing it into the sum changes
-// nothing.
-template <std::size_t kChunks>
-HWY_INLINE void sum_groups(const float* values, std::size_t count, double* sums) {
-  D lanes[kChunks][kVectors];
-  for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      lanes[chunk][v] = hn::Zero(F64());
-    }
-  }
-  const std::size_t width = hn::Lanes(F64());
-  for (std::size_t i = 0; i + kSums <= count; i += kSums) {
-    for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
-      for (std::size_t v = 0; v < kVectors; ++v) {
-        const float* const from = values + chunk * kChunk + i + v * width;
-        const D value = hn::PromoteTo(F64(), hn::LoadU(F32(), from));
-        lanes[chunk][v] = hn::MulAdd(value, value, lanes[chunk][v]);
-      }
-    }
-  }
-  for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      hn::StoreU(lanes[chunk][v], F64(), sums + chunk * kSums + v * width);
-    }
-  }
-}
-
-HWY_INLINE double sum_in_order(const double* sums) {
-  double sum = 0;
-  for (std::size_t i = 0; i < kSums; ++i) {
-    sum += sums[i];
-  }
-  return sum;
-}
-
+// A square of fp32 is exact in fp64, so fusing it into the sum changes nothing. One chunk after the
+// other: several side by side do not wait for their additions, but memory is slower still, and
+// fastest in one stream.
 HWY_INLINE double sum_of_chunk(const float* values, std::size_t count) {
-  double sums[kSums];
-  sum_groups<1>(values, count, sums);
+  const F64 f64;
+  const std::size_t width = hn::Lanes(f64);
   const std::size_t whole = count / kSums * kSums;
+  D lanes[kVectors];
+  for (D& lane : lanes) {
+    lane = hn::Zero(f64);
+  }
+  for (std::size_t i = 0; i < whole; i += kSums) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const D value = hn::PromoteTo(f64, hn::LoadU(F32(), values + i + v * width));
+      lanes[v] = hn::MulAdd(value, value, lanes[v]);
+    }
+  }
+  double sums[kSums];
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    hn::StoreU(lanes[v], f64, sums + v * width);
+  }
   for (std::size_t i = whole; i < count; ++i) {
     const double value = static_cast<double>(values[i]);
     sums[i - whole] += value * value;
   }
-  return sum_in_order(sums);
+  return std::accumulate(sums, sums + kSums, 0.0);
 }
 
 void sum_chunks(const float* values, std::size_t count, double* one_per_chunk) {
-  constexpr std::size_t kBeside = 4;
-  std::size_t place = 0;
-  for (; place + kBeside * kChunk <= count; place += kBeside * kChunk) {
-    double sums[kBeside * kSums];
-    sum_groups<kBeside>(values + place, kChunk, sums);
-    for (std::size_t chunk = 0; chunk < kBeside; ++chunk) {
-      *one_per_chunk++ = sum_in_order(sums + chunk * kSums);
-    }
-  }
-  for (; place < count; place += kChunk) {
+  for (std::size_t place = 0; place < count; place += kChunk) {
     *one_per_chunk++ = sum_of_chunk(values + place, std::min(kChunk, count - place));
   }
 }
