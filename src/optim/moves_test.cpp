@@ -45,8 +45,8 @@ std::vector<std::int64_t> kinds() {
   return kinds;
 }
 
-// Uneven numbers of many sizes, zeros among them.
-TestShard uneven_shard(std::size_t numel) {
+// Uneven numbers of many sizes, zeros among them; moments as adagrad's are where they are squares.
+TestShard uneven_shard(std::size_t numel, bool first_is_squares = false) {
   TestShard shard(numel);
   std::mt19937 random(7);
   std::normal_distribution<float> normal;
@@ -55,6 +55,9 @@ TestShard uneven_shard(std::size_t numel) {
     shard.gradients[i] =
         i % 17 == 0 ? 0.0F : std::ldexp(normal(random), static_cast<int>(i % 40) - 30);
     shard.first[i] = i % 13 == 0 ? 0.0F : normal(random);
+    if (first_is_squares) {
+      shard.first[i] = std::abs(shard.first[i]);
+    }
     shard.second[i] = std::abs(normal(random));
   }
   return shard;
@@ -69,6 +72,7 @@ struct Rule {
   std::string name;
   std::unique_ptr<Optimizer> optimizer;
   void (*move)(Element& element);
+  bool first_is_squares = false;
 };
 
 constexpr float kScale = 0.37F;
@@ -141,6 +145,7 @@ std::vector<Rule> rules() {
       sgd_with_momentum<true>);
   add("lion", make_lion({.weight_decay = 0.1}), lion);
   add("adagrad", make_adagrad({.weight_decay = 0.1}), adagrad);
+  all.back().first_is_squares = true;
   add("lamb", make_lamb({.weight_decay = 0.1}), lamb);
   return all;
 }
@@ -171,7 +176,7 @@ void move_by_formula(const Rule& rule, TestShard& shard) {
 TEST(Moves, AreTheFormulasToTheBitOnEveryKindOfProcessor) {
   for (const Rule& rule : rules()) {
     for (const std::size_t numel : {1U, 3U, 16U, 63U, 4099U, 70'001U}) {
-      const TestShard start = uneven_shard(numel);
+      const TestShard start = uneven_shard(numel, rule.first_is_squares);
       TestShard expected = start;
       move_by_formula(rule, expected);
       for (const std::int64_t kind : kinds()) {
@@ -192,7 +197,7 @@ TEST(Moves, DoNotDependOnTheNumberOfThreads) {
     std::vector<std::vector<float>> weights;
     for (const int number : {1, 2, 5}) {
       omp_set_num_threads(number);
-      TestShard shard = uneven_shard(100'003);
+      TestShard shard = uneven_shard(100'003, rule.first_is_squares);
       update(*rule.optimizer, shard);
       weights.push_back(shard.master);
     }
@@ -240,8 +245,8 @@ struct RoundedCase {
   TestShard shard;
   std::vector<std::uint16_t> bits;
 
-  explicit RoundedCase(std::size_t numel)
-      : shard(uneven_shard(numel)), bits(numel + 3, kUntouched) {
+  RoundedCase(std::size_t numel, bool first_is_squares)
+      : shard(uneven_shard(numel, first_is_squares)), bits(numel + 3, kUntouched) {
     const auto end = static_cast<std::int64_t>(numel);
     shard.segments = {{.range = {0, end / 3}, .weight_decay = 0.1},
                       {.range = {end / 3 + 1, end}, .weight_decay = 0.1}};
@@ -268,16 +273,16 @@ void expect_rounded(const RoundedCase& given,
 
 TEST(Rounded, EveryOptimizerStoresTheNewWeightsBesideTheMaster) {
   for (const Rule& rule : rules()) {
-    TestShard plain = RoundedCase(4099).shard;
+    TestShard plain = RoundedCase(4099, rule.first_is_squares).shard;
     update(*rule.optimizer, plain);
     for (const std::int64_t kind : kinds()) {
       const KindScope scope(kind);
-      RoundedCase bf16(4099);
+      RoundedCase bf16(4099, rule.first_is_squares);
       update(*rule.optimizer, bf16.shard, bf16.rounded(Storage::kBf16));
       EXPECT_EQ(bf16.shard.master, plain.master) << rule.name;
       expect_rounded(
           bf16, rule.name, [](auto bits, float value) { return bits == bf16_of(value); });
-      RoundedCase fp16(4099);
+      RoundedCase fp16(4099, rule.first_is_squares);
       update(*rule.optimizer, fp16.shard, fp16.rounded(Storage::kFp16));
       expect_rounded(fp16, rule.name, is_rounded_to_fp16);
     }
@@ -286,7 +291,7 @@ TEST(Rounded, EveryOptimizerStoresTheNewWeightsBesideTheMaster) {
 
 // So large that they are stored past the caches, from a line's middle on.
 TEST(Rounded, OfALargeShard) {
-  RoundedCase given((1 << 22) + 5);
+  RoundedCase given((1 << 22) + 5, false);
   update(*make_adamw({}), given.shard, given.rounded(Storage::kBf16));
   expect_rounded(given, "adamw", [](auto bits, float value) { return bits == bf16_of(value); });
 }
