@@ -12,6 +12,7 @@
 namespace zeroth::zero {
 namespace {
 
+using kernels::simd::Storage;
 using memory::Purpose;
 using optim::Optimizer;
 using shard::Range;
@@ -279,7 +280,8 @@ optim::ShardView UnitState::view(Range piece,
           gradients_->resting().empty() ? nullptr : room.of(StatePart::kGradients).data(),
           gradients_->read_copies() ? room.of(StatePart::kWideGradients) : none),
       .moments = {},
-      .segments = segments};
+      .segments = segments,
+      .rounded = rounded(piece)};
   const int num_moments = shared_->options().num_moments;
   if (num_moments > 0) {
     view.moments[0] = moment(0, StatePart::kFirstMoment);
@@ -298,16 +300,28 @@ std::span<float> UnitState::master(Range piece, PieceRoom& room) const {
   return floats_at(weights_are_master() ? weights_->at(own_range().begin) : array.data(), piece);
 }
 
-// The master into the weights that compute, through raw storage: autograd must not count this as a
-// change of the leaves.
+// Weights in memory are rounded by the optimizer, in its pass over the master, through raw storage:
+// autograd must not count this as a change of the leaves. Padding stays zero.
+bool UnitState::rounds_in_update() const noexcept {
+  return !weights_are_master() && weights_->resting().empty();
+}
+
+optim::RoundedWeights UnitState::rounded(Range piece) const {
+  if (!rounds_in_update()) {
+    return {};
+  }
+  auto* const bits =
+      reinterpret_cast<std::uint16_t*>(weights_->at(own_range().begin + piece.begin));
+  return {.type = shared_->options().dtype == at::kHalf ? Storage::kFp16 : Storage::kBf16,
+          .bits = {bits, as_size(piece.size())}};
+}
+
+// The master into weights that rest on file.
 void UnitState::round(Range piece, PieceRoom& room) const {
-  if (weights_are_master()) {
+  if (weights_are_master() || rounds_in_update()) {
     return;
   }
-  std::byte* const weights = weights_->resting().empty()
-                                 ? weights_->at(own_range().begin + piece.begin)
-                                 : room.of(StatePart::kWeights).data();
-  flat_view(weights, piece.size(), shared_->options().dtype)
+  flat_view(room.of(StatePart::kWeights).data(), piece.size(), shared_->options().dtype)
       .copy_(flat_view(master(piece, room).data(), piece.size(), at::kFloat));
 }
 

@@ -115,6 +115,8 @@ class UnitState {
   template <typename Visit>
   void for_each_on_file(const Visit& visit) const;
   [[nodiscard]] std::span<float> master(shard::Range piece, PieceRoom& room) const;
+  [[nodiscard]] bool rounds_in_update() const noexcept;
+  [[nodiscard]] optim::RoundedWeights rounded(shard::Range piece) const;
   void round(shard::Range piece, PieceRoom& room) const;
   [[nodiscard]] std::vector<shard::Range> shard_ranges() const;
   [[nodiscard]] bool weights_are_master() const noexcept;
