@@ -1,13 +1,19 @@
 #include "kernels/embedding.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
+#include "kernels/choice.h"
+#include "kernels/parallel.h"
+#include "kernels/rows.h"
+#include "kernels/simd/embedding.h"
 #include "kernels/wide.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -63,27 +69,93 @@ at::Tensor summed(const at::Tensor& rows_NC, const Groups& groups) {
   return sums;
 }
 
+at::Tensor reference_gradient(const at::Tensor& grad_NC,
+                              const at::Tensor& ids,
+                              std::int64_t vocabulary) {
+  const Groups groups = group_by_token(ids.data_ptr<std::int64_t>(), ids.numel());
+  const at::Tensor wide = grad_NC.to(wide_type(grad_NC)).contiguous();
+  const at::Tensor sums = wide.scalar_type() == at::kDouble ? summed<double>(wide, groups)
+                                                            : summed<float>(wide, groups);
+  at::Tensor result = at::zeros({vocabulary, grad_NC.size(1)}, grad_NC.options());
+  result.index_copy_(0, at::tensor(groups.tokens), sums.to(grad_NC.scalar_type()));
+  return result;
+}
+
+// The places of each token of the vocabulary, ascending: counted, then laid out.
+struct PlacesOfTokens {
+  std::vector<std::int64_t> begins;  // of each token in `places`, and behind the last one the end
+  std::vector<std::int64_t> places;
+};
+
+PlacesOfTokens places_of_tokens(const std::int64_t* ids,
+                                std::size_t count,
+                                std::size_t vocabulary) {
+  PlacesOfTokens result{std::vector<std::int64_t>(vocabulary + 1),
+                        std::vector<std::int64_t>(count)};
+  for (std::size_t i = 0; i < count; ++i) {
+    ++result.begins[static_cast<std::size_t>(ids[i]) + 1];
+  }
+  std::partial_sum(result.begins.begin(), result.begins.end(), result.begins.begin());
+  std::vector<std::int64_t> next = result.begins;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto token = static_cast<std::size_t>(ids[i]);
+    result.places[static_cast<std::size_t>(next[token]++)] = static_cast<std::int64_t>(i);
+  }
+  return result;
+}
+
+// Each row of the gradient is written once, sum or zeros, straight from the rows in their own type.
+at::Tensor fast_gradient(const at::Tensor& grad_NC,
+                         const at::Tensor& ids,
+                         std::int64_t vocabulary) {
+  constexpr std::int64_t kBlockTokens = 256;
+  const std::int64_t width = grad_NC.size(1);
+  const at::Tensor rows = grad_NC.contiguous();
+  at::Tensor result = at::empty({vocabulary, width}, rows.options());
+  const auto [begins, places] = places_of_tokens(ids.data_ptr<std::int64_t>(),
+                                                 static_cast<std::size_t>(ids.numel()),
+                                                 static_cast<std::size_t>(vocabulary));
+  const simd::RowSum work{.storage = storage_of(rows),
+                          .columns = static_cast<std::size_t>(width),
+                          .rows = rows.data_ptr()};
+  const std::size_t row_bytes = work.columns * rows.element_size();
+  auto* const out = static_cast<std::byte*>(result.data_ptr());
+  for_each_item((vocabulary + kBlockTokens - 1) / kBlockTokens,
+                threads_for((vocabulary + rows.size(0)) * width),
+                [&, &begins = begins, &places = places](std::int64_t block, int) {
+                  const auto first = static_cast<std::size_t>(block * kBlockTokens);
+                  const auto last =
+                      static_cast<std::size_t>(std::min(vocabulary, (block + 1) * kBlockTokens));
+                  for (std::size_t token = first; token < last; ++token) {
+                    const auto count = static_cast<std::size_t>(begins[token + 1] - begins[token]);
+                    if (count == 0) {
+                      std::memset(out + token * row_bytes, 0, row_bytes);
+                    } else {
+                      simd::sum_rows(
+                          work, places.data() + begins[token], count, out + token * row_bytes);
+                    }
+                  }
+                });
+  return result;
+}
+
 struct EmbeddingFunction : torch::autograd::Function<EmbeddingFunction> {
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& weight_VC,
                             const at::Tensor& ids) {
     context->save_for_backward({ids.contiguous()});
     context->saved_data["vocabulary"] = weight_VC.size(0);
+    context->saved_data["fast"] = is_fast(weight_VC);
     return at::embedding(weight_VC, ids);
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const at::Tensor ids = context->get_saved_variables().front();
-    const at::Tensor& grad = grads[0];
-    const std::int64_t width = grad.size(-1);
-    const Groups groups = group_by_token(ids.data_ptr<std::int64_t>(), ids.numel());
-    const at::Tensor wide = grad.reshape({-1, width}).to(wide_type(grad)).contiguous();
-    const at::Tensor sums = wide.scalar_type() == at::kDouble ? summed<double>(wide, groups)
-                                                              : summed<float>(wide, groups);
+    const at::Tensor grad_NC = as_rows(grads[0]);
     const std::int64_t vocabulary = context->saved_data["vocabulary"].toInt();
-    at::Tensor result = at::zeros({vocabulary, width}, grad.options());
-    result.index_copy_(0, at::tensor(groups.tokens), sums.to(grad.scalar_type()));
-    return {result, {}};
+    return {context->saved_data["fast"].toBool() ? fast_gradient(grad_NC, ids, vocabulary)
+                                                 : reference_gradient(grad_NC, ids, vocabulary),
+            {}};
   }
 };
 
