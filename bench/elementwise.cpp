@@ -11,6 +11,7 @@
 #include "base/timing.h"
 #include "kernels/choice.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
 #include "kernels/gated.h"
 #include "kernels/linear_cross_entropy.h"
 #include "kernels/rms_norm.h"
@@ -128,6 +129,11 @@ void compare_all(at::ScalarType dtype, const std::string& type, int rounds) {
         {random({1024, 49152})},
         rounds);
   }
+  compare(
+      type + " embedding, 1024 of [49152, 576]",
+      [&](const Tensors& in) { return Tensors{zeroth::kernels::embedding(in[0], targets)}; },
+      {random({49152, 576})},
+      rounds);
   const auto head = [&](const Tensors& in) {
     return Tensors{linear_cross_entropy(in[0], in[1], targets)};
   };

@@ -104,7 +104,26 @@ PlacesOfTokens places_of_tokens(const std::int64_t* ids,
   return result;
 }
 
-// Each row of the gradient is written once, sum or zeros, straight from the rows in their own type.
+// Rows [first, last) of the gradient: sums, or zeros where a token has no place.
+void write_rows(const simd::RowSum& work,
+                const PlacesOfTokens& tokens,
+                std::size_t first,
+                std::size_t last,
+                const at::Tensor& result) {
+  const std::size_t row_bytes = work.columns * result.element_size();
+  auto* const out = static_cast<std::byte*>(result.data_ptr());
+  for (std::size_t token = first; token < last; ++token) {
+    const auto begin = static_cast<std::size_t>(tokens.begins[token]);
+    const auto end = static_cast<std::size_t>(tokens.begins[token + 1]);
+    if (begin == end) {
+      std::memset(out + token * row_bytes, 0, row_bytes);
+    } else {
+      simd::sum_rows(work, tokens.places.data() + begin, end - begin, out + token * row_bytes);
+    }
+  }
+}
+
+// Each row of the gradient is written once, straight from the rows in their own type.
 at::Tensor fast_gradient(const at::Tensor& grad_NC,
                          const at::Tensor& ids,
                          std::int64_t vocabulary) {
@@ -112,29 +131,21 @@ at::Tensor fast_gradient(const at::Tensor& grad_NC,
   const std::int64_t width = grad_NC.size(1);
   const at::Tensor rows = grad_NC.contiguous();
   at::Tensor result = at::empty({vocabulary, width}, rows.options());
-  const auto [begins, places] = places_of_tokens(ids.data_ptr<std::int64_t>(),
+  const PlacesOfTokens tokens = places_of_tokens(ids.data_ptr<std::int64_t>(),
                                                  static_cast<std::size_t>(ids.numel()),
                                                  static_cast<std::size_t>(vocabulary));
   const simd::RowSum work{.storage = storage_of(rows),
                           .columns = static_cast<std::size_t>(width),
                           .rows = rows.data_ptr()};
-  const std::size_t row_bytes = work.columns * rows.element_size();
-  auto* const out = static_cast<std::byte*>(result.data_ptr());
   for_each_item((vocabulary + kBlockTokens - 1) / kBlockTokens,
                 threads_for((vocabulary + rows.size(0)) * width),
-                [&, &begins = begins, &places = places](std::int64_t block, int) {
-                  const auto first = static_cast<std::size_t>(block * kBlockTokens);
-                  const auto last =
-                      static_cast<std::size_t>(std::min(vocabulary, (block + 1) * kBlockTokens));
-                  for (std::size_t token = first; token < last; ++token) {
-                    const auto count = static_cast<std::size_t>(begins[token + 1] - begins[token]);
-                    if (count == 0) {
-                      std::memset(out + token * row_bytes, 0, row_bytes);
-                    } else {
-                      simd::sum_rows(
-                          work, places.data() + begins[token], count, out + token * row_bytes);
-                    }
-                  }
+                [&](std::int64_t block, int /*thread*/) {
+                  const std::int64_t first = block * kBlockTokens;
+                  write_rows(work,
+                             tokens,
+                             static_cast<std::size_t>(first),
+                             static_cast<std::size_t>(std::min(vocabulary, first + kBlockTokens)),
+                             result);
                 });
   return result;
 }
