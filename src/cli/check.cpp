@@ -10,6 +10,7 @@
 #include "config/resolve.h"
 #include "formats/model_config.h"
 #include "inputs/data_inputs.h"
+#include "plan/packing.h"
 #include "plan/report.h"
 #include "plan/trained_parts.h"
 #include "shapes/families.h"
@@ -108,7 +109,8 @@ struct MemoryPlan {
 MemoryPlan memory_plan(config::Resolution& resolution) {
   try {
     if (const auto model = sound_shape_of_model(resolution)) {
-      const plan::PlanInput input = plan::input_of(resolution.config, *model);
+      plan::PlanInput input = plan::input_of(resolution.config, *model);
+      input = plan::settle_packing(input, plan::room_of_machine(input));
       return {.line = plan::memory_line(input), .json = plan::memory_json(input)};
     }
   } catch (const Error& error) {

@@ -13,6 +13,7 @@
 #include "inputs/model_inputs.h"
 #include "offload/choose_io.h"
 #include "plan/byte_size.h"
+#include "plan/packing.h"
 #include "plan/proposal.h"
 #include "plan/report.h"
 #include <fmt/format.h>
@@ -195,8 +196,9 @@ int run_plan(Arguments arguments) {
   const RunConfig& config = resolution.config;
   check_target(config.plan);
   const formats::ModelConfig model = inputs::model_config_of(config, model_file(config.model));
-  const plan::PlanInput input = plan::input_of(config, model);
+  plan::PlanInput input = plan::input_of(config, model);
   Machine machine = machine_of(config, input);
+  input = plan::settle_packing(input, {machine.budget.device, machine.budget.device});
   machine.budget.disk = measured_disk(config.offload);
   const plan::Plan plan = plan::make_plan(input, machine.budget);
   const std::optional<plan::ProposalFile> proposal = proposal_file(plan, config);

@@ -57,6 +57,11 @@ struct Names<KernelChoice> {
 };
 
 template <>
+struct Names<PackWeights> {
+  static constexpr std::array kNames{"auto", "forward", "off"};
+};
+
+template <>
 struct Names<StoredType> {
   static constexpr std::array kNames{"auto", "float32", "bfloat16", "float16"};
 };

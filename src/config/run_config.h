@@ -42,6 +42,8 @@ enum class OptimizerKind { kAdamW, kAdam, kSgd, kLion, kAdagrad, kLamb };
 using arithmetic::ScheduleKind;
 enum class Cadence { kNo, kSteps, kEpoch };
 enum class KernelChoice { kAuto, kReference };
+// What frozen weights are packed for; kAuto: as much as memory has room for.
+enum class PackWeights { kAuto, kForward, kOff };
 
 struct ModelSettings {
   std::string model_name_or_path;
@@ -361,6 +363,7 @@ struct RunConfig {
   PlanSettings plan;
   BenchSettings bench;
   KernelChoice kernels = KernelChoice::kAuto;
+  PackWeights pack_weights = PackWeights::kAuto;
   std::uint64_t seed = 42;
   std::int64_t threads = 0;  // 0: all cores
   bool json_output = false;  // --format json

@@ -12,6 +12,7 @@
 #include "engine/parameter_owners.h"
 #include "optim/norm.h"
 #include "zero/frozen_weights.h"
+#include "zero/packed_weights.h"
 #include <fmt/format.h>
 
 namespace zeroth::engine {
@@ -81,6 +82,8 @@ Engine::Engine(models::UnitList& units,
   refuse_shared_parameters(units);
   refuse_norms_of_files(*optimizer_, options.tuning.resting);
   zero::hold_frozen(units, {.dtype = options.dtype, .share = options.share_frozen}, *comm, tally_);
+  zero::pack_frozen(
+      units, {.packing = options.pack_weights, .share = options.share_frozen}, *comm, tally_);
   const auto borrowed_from = lenders_of(units);
   shared_ = std::make_shared<zero::SharedState>(
       comm,

@@ -6,6 +6,7 @@
 
 #include "arithmetic/loss_scale.h"
 #include "arithmetic/schedule.h"
+#include "kernels/packed_weight.h"
 #include "zero/zero_options.h"
 
 namespace zeroth::engine {
@@ -25,8 +26,11 @@ struct EngineOptions {
   std::int64_t accumulation_steps = 1;  // micro-steps of an update
   double max_grad_norm = 1.0;           // 0: no clipping
   arithmetic::Schedule schedule;
-  std::uint64_t seed = 42;             // of dropout
-  bool share_frozen = true;            // weights that do not train: one copy for a host's ranks
+  std::uint64_t seed = 42;   // of dropout
+  bool share_frozen = true;  // weights that do not train: one copy for a host's ranks
+  // Frozen factors are kept once more, as products read them: changes no number but for the order
+  // of sums.
+  kernels::Packing pack_weights = kernels::Packing::kNone;
   bool recompute_activations = false;  // units keep their input alone for backward
   UnusedParameters unused = UnusedParameters::kRefusedAtFirst;
   // Units that were not written here: what their graphs reach is looked at before it is derived.

@@ -33,17 +33,17 @@ float scale_within(at::ScalarType dtype) {
 class Chunks {
  public:
   Chunks(const at::Tensor& hidden_NC,
-         const at::Tensor& weight_VC,
+         const Weight& weight_VC,
          const at::Tensor& targets_N,
          double soft_cap)
       : hidden_(hidden_NC),
         weight_(weight_VC),
         targets_(targets_N),
         soft_cap_(soft_cap),
-        rows_(
-            std::min(hidden_NC.size(0),
-                     arithmetic::rows_at_once(
-                         weight_VC.size(0), static_cast<std::int64_t>(hidden_NC.element_size())))),
+        rows_(std::min(
+            hidden_NC.size(0),
+            arithmetic::rows_at_once(weight_VC.plain.size(0),
+                                     static_cast<std::int64_t>(hidden_NC.element_size())))),
         losses_(at::empty({hidden_NC.size(0)}, at::kFloat)) {}
 
   void want_gradients(bool of_hidden, bool of_weight) {
@@ -51,7 +51,7 @@ class Chunks {
       grad_hidden_ = at::empty(hidden_.sizes(), at::kFloat);
     }
     if (of_weight) {
-      grad_weight_ = at::empty(weight_.sizes(), at::kFloat);
+      grad_weight_ = at::empty(weight_.plain.sizes(), at::kFloat);
     }
   }
 
@@ -61,7 +61,7 @@ class Chunks {
       clear_gradients();
       return;
     }
-    const at::Tensor buffer = at::empty({rows_, weight_.size(0)}, hidden_.options());
+    const at::Tensor buffer = at::empty({rows_, weight_.plain.size(0)}, hidden_.options());
     for (std::int64_t begin = 0; begin < count; begin += rows_) {
       run_chunk(begin, std::min(rows_, count - begin), buffer);
     }
@@ -84,7 +84,7 @@ class Chunks {
     const at::Tensor x = hidden_.narrow(0, begin, count);
     const at::Tensor targets = targets_.narrow(0, begin, count);
     const at::Tensor logits = buffer.narrow(0, 0, count);
-    product_into(logits, x, weight_.t());
+    product_into(logits, x, weight_, Side::kForward);
     const RowLosses rows = row_losses(logits, targets, soft_cap_);
     losses_.narrow(0, begin, count).copy_(rows.losses);
     if (!grad_hidden_.defined() && !grad_weight_.defined()) {
@@ -93,7 +93,7 @@ class Chunks {
     row_gradients(
         logits, targets, rows.sums, soft_cap_, scale_within(hidden_.scalar_type()), logits);
     if (grad_hidden_.defined()) {
-      product_into(grad_hidden_.narrow(0, begin, count), logits, weight_);
+      product_into(grad_hidden_.narrow(0, begin, count), logits, weight_, Side::kInputGradient);
     }
     if (grad_weight_.defined()) {
       const Accumulate mode = begin == 0 ? Accumulate::kOverwrite : Accumulate::kAdd;
@@ -101,7 +101,9 @@ class Chunks {
     }
   }
 
-  at::Tensor hidden_, weight_, targets_;
+  at::Tensor hidden_;
+  Weight weight_;
+  at::Tensor targets_;
   double soft_cap_;
   std::int64_t rows_;
   at::Tensor losses_, grad_hidden_, grad_weight_;
@@ -126,10 +128,12 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& hidden_NC,
                             const at::Tensor& weight_VC,
+                            const PackedPtr& packed,
                             const at::Tensor& targets_N,
                             double soft_cap,
                             bool grad_mode) {
-    Chunks chunks(hidden_NC.contiguous(), weight_VC.contiguous(), targets_N.contiguous(), soft_cap);
+    Chunks chunks(
+        hidden_NC.contiguous(), {weight_VC.contiguous(), packed}, targets_N.contiguous(), soft_cap);
     if (grad_mode) {
       chunks.want_gradients(hidden_NC.requires_grad(), weight_VC.requires_grad());
     }
@@ -143,7 +147,7 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
     const variable_list saved = context->get_saved_variables();
     const auto dtype = static_cast<at::ScalarType>(context->saved_data["dtype"].toInt());
     const double scale = grads[0].item<double>() / static_cast<double>(scale_within(dtype));
-    variable_list result(5);
+    variable_list result(6);
     for (std::size_t i = 0; i < saved.size(); ++i) {
       if (saved[i].defined() && context->needs_input_grad(i)) {
         result[i] = scaled(saved[i], scale, dtype);
@@ -156,13 +160,17 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
 }  // namespace
 
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_NC,
-                                const at::Tensor& weight_VC,
+                                const Weight& weight_VC,
                                 const at::Tensor& targets_N,
                                 double soft_cap) {
   ZEROTH_CHECK_EQ(targets_N.size(0), hidden_NC.size(0), "one target for each row");
-  if (is_fast(hidden_NC) && weight_VC.scalar_type() == hidden_NC.scalar_type()) {
-    return LinearCrossEntropyFunction::apply(
-        hidden_NC, weight_VC, targets_N, soft_cap, c10::GradMode::is_enabled());
+  if (is_fast(hidden_NC) && weight_VC.plain.scalar_type() == hidden_NC.scalar_type()) {
+    return LinearCrossEntropyFunction::apply(hidden_NC,
+                                             weight_VC.plain,
+                                             weight_VC.packed,
+                                             targets_N,
+                                             soft_cap,
+                                             c10::GradMode::is_enabled());
   }
   return cross_entropy_sum(kernels::linear(hidden_NC, weight_VC), targets_N, soft_cap);
 }

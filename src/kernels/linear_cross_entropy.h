@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/packed_weight.h"
+
 #include <ATen/core/Tensor.h>
 
 namespace zeroth::kernels {
@@ -10,7 +12,7 @@ namespace zeroth::kernels {
 // while its logits are there; backward only scales them. Their sum over chunks is in fp32.
 // Differentiable in hidden and weight; what needs no gradient costs none.
 [[nodiscard]] at::Tensor linear_cross_entropy(const at::Tensor& hidden_NC,
-                                              const at::Tensor& weight_VC,
+                                              const Weight& weight_VC,
                                               const at::Tensor& targets_N,
                                               double soft_cap = 0);
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/packed_weight.h"
+
 #include <ATen/core/Tensor.h>
 
 namespace zeroth::kernels {
@@ -9,7 +11,7 @@ namespace zeroth::kernels {
 // it is x itself. The adapter's part is added where the product lies, in the same memory, forward
 // and backward; what no gradient is asked for is not computed.
 [[nodiscard]] at::Tensor lora_linear(const at::Tensor& x,
-                                     const at::Tensor& weight,
+                                     const Weight& weight,
                                      const at::Tensor& z,
                                      const at::Tensor& a,
                                      const at::Tensor& b,

@@ -13,6 +13,14 @@ int threads_for(std::int64_t operations) {
       std::clamp<std::int64_t>(operations / kOperationsPerThread, 1, omp_get_max_threads()));
 }
 
+ThreadsInUse::ThreadsInUse(int threads) : before_(omp_get_max_threads()) {
+  omp_set_num_threads(threads);
+}
+
+ThreadsInUse::~ThreadsInUse() {
+  omp_set_num_threads(before_);
+}
+
 void for_each_item(std::int64_t count,
                    int threads,
                    const std::function<void(std::int64_t item, int thread)>& work) {

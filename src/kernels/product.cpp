@@ -6,14 +6,52 @@
 
 #include "base/check.h"
 #include "base/phases.h"
+#include "kernels/packed_product.h"
 #include "kernels/parallel.h"
 #include <omp.h>
-#include <oneapi/dnnl/dnnl.hpp>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
 
 namespace zeroth::kernels {
+
+dnnl::memory::data_type dnnl_type(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat:
+      return dnnl::memory::data_type::f32;
+    case at::kBFloat16:
+      return dnnl::memory::data_type::bf16;
+    case at::kHalf:
+      return dnnl::memory::data_type::f16;
+    default:
+      break;
+  }
+  ZEROTH_CHECK(false, "a product of element type {}", static_cast<int>(dtype));
+  return dnnl::memory::data_type::undef;
+}
+
+dnnl::engine& cpu_engine() {
+  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::matmul::primitive_desc product_desc(const dnnl::memory::desc& a,
+                                          const dnnl::memory::desc& b,
+                                          const dnnl::memory::desc& out,
+                                          Accumulate mode) {
+  dnnl::primitive_attr attributes;
+  if (mode == Accumulate::kAdd) {
+    dnnl::post_ops adds;
+    adds.append_sum();
+    attributes.set_post_ops(adds);
+  }
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu_engine(), a, b, out, attributes};
+#else
+  return {dnnl::matmul::desc(a, b, out), attributes, cpu_engine()};
+#endif
+}
+
 namespace {
 
 using dnnl::memory;
@@ -27,6 +65,7 @@ struct Operand {
   std::array<std::int64_t, kMaxDims> strides{};
   std::size_t num_dims = 0;
   at::ScalarType dtype = at::kFloat;
+  const memory::desc* packed = nullptr;  // in place of the strides
 };
 
 // Everything that decides which primitive is needed.
@@ -59,22 +98,10 @@ struct ProductKeyHash {
   }
 };
 
-memory::data_type dnnl_type(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kFloat:
-      return memory::data_type::f32;
-    case at::kBFloat16:
-      return memory::data_type::bf16;
-    case at::kHalf:
-      return memory::data_type::f16;
-    default:
-      break;
-  }
-  ZEROTH_CHECK(false, "a product of element type {}", static_cast<int>(dtype));
-  return memory::data_type::undef;
-}
-
 memory::desc describe(const Operand& operand) {
+  if (operand.packed != nullptr) {
+    return *operand.packed;
+  }
   const auto num_dims = static_cast<std::ptrdiff_t>(operand.num_dims);
   return {memory::dims(operand.sizes.begin(), operand.sizes.begin() + num_dims),
           dnnl_type(operand.dtype),
@@ -98,28 +125,6 @@ Operand operand_of(const Matrix& matrix) {
           .dtype = matrix.dtype};
 }
 
-dnnl::engine& cpu_engine() {
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-dnnl::matmul::primitive_desc product_desc(const memory::desc& a,
-                                          const memory::desc& b,
-                                          const memory::desc& out,
-                                          Accumulate mode) {
-  dnnl::primitive_attr attributes;
-  if (mode == Accumulate::kAdd) {
-    dnnl::post_ops adds;
-    adds.append_sum();
-    attributes.set_post_ops(adds);
-  }
-#if DNNL_VERSION_MAJOR >= 3
-  return {cpu_engine(), a, b, out, attributes};
-#else
-  return {dnnl::matmul::desc(a, b, out), attributes, cpu_engine()};
-#endif
-}
-
 // One product of fixed shapes, ready to run. `supported` is false where this processor has no such
 // product.
 struct Prepared {
@@ -128,9 +133,20 @@ struct Prepared {
   bool supported = true;
 };
 
+// Whether this product would lay its second operand out as it lies.
+bool reads_best(const Prepared& product, const Operand& b, Accumulate mode) {
+  const memory::desc any(
+      memory::dims{b.sizes[0], b.sizes[1]}, dnnl_type(b.dtype), memory::format_tag::any);
+  return product_desc(product.a, any, product.out, mode).weights_desc() == product.b;
+}
+
 Prepared make_product(const Operand& a, const Operand& b, const Operand& out, Accumulate mode) {
   Prepared product{describe(a), describe(b), describe(out), {}, true};
   try {
+    if (b.packed != nullptr && !reads_best(product, b, mode)) {
+      product.supported = false;
+      return product;
+    }
     product.primitive = dnnl::matmul(product_desc(product.a, product.b, product.out, mode));
   } catch (const dnnl::error& error) {
     if (error.status != dnnl_unimplemented) {
@@ -142,6 +158,7 @@ Prepared make_product(const Operand& a, const Operand& b, const Operand& out, Ac
 }
 
 ProductKey key_of(const Operand& a, const Operand& b, const Operand& out, Accumulate mode) {
+  constexpr std::int64_t kPacked = -1;
   ProductKey key{.mode = mode, .threads = omp_get_max_threads()};
   std::size_t index = 0;
   for (const Operand* operand : {&a, &b, &out}) {
@@ -149,7 +166,8 @@ ProductKey key_of(const Operand& a, const Operand& b, const Operand& out, Accumu
       const std::size_t slot = index * kMaxDims + dim;
       key.sizes[slot] =
           operand->sizes[dim] + 1;  // so that a missing dim differs from one of size 0
-      key.strides[slot] = operand->strides[dim];
+      // A type and a shape have one layout in which they are packed.
+      key.strides[slot] = operand->packed != nullptr ? kPacked : operand->strides[dim];
     }
     key.dtypes[index++] = operand->dtype;
   }
@@ -180,22 +198,6 @@ at::Tensor as_operand(const at::Tensor& tensor) {
       tensor.stride(dims - 2) == 1 && tensor.stride(dims - 1) >= tensor.size(dims - 2);
   return row_major || column_major ? tensor : tensor.contiguous();
 }
-
-// While it lives, products run on as many threads as one of so many operations is worth.
-class ThreadsFor {
- public:
-  explicit ThreadsFor(std::int64_t operations) : before_(omp_get_max_threads()) {
-    omp_set_num_threads(threads_for(operations));
-  }
-
-  ThreadsFor(const ThreadsFor&) = delete;
-  ThreadsFor& operator=(const ThreadsFor&) = delete;
-
-  ~ThreadsFor() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-};
 
 void run(Prepared& product, const Operand& a, const Operand& b, const Operand& out) {
   static thread_local dnnl::stream stream(cpu_engine());
@@ -253,7 +255,7 @@ void product_into(const at::Tensor& out,
   const at::Tensor left = as_operand(a);
   const at::Tensor right = as_operand(b);
   const PhaseScope phase(Phase::kProducts);
-  const ThreadsFor threads(2 * out.numel() * left.size(dims - 1));
+  const ThreadsInUse threads(threads_for(2 * out.numel() * left.size(dims - 1)));
   const std::array operands{operand_of(left), operand_of(right), operand_of(out)};
   Prepared& prepared = product_for(operands[0], operands[1], operands[2], mode);
   if (prepared.supported) {
@@ -272,6 +274,31 @@ void product_into(const Matrix& out, const Matrix& a, const Matrix& b, Accumulat
   Prepared& prepared = product_for(left, right, result, mode);
   ZEROTH_CHECK(prepared.supported, "no product of element type {}", static_cast<int>(a.dtype));
   run(prepared, left, right, result);
+}
+
+bool product_with_packed(const at::Tensor& out,
+                         const at::Tensor& a,
+                         const dnnl::memory::desc& b,
+                         void* data,
+                         Accumulate mode) {
+  if (out.numel() == 0) {
+    return true;
+  }
+  const at::Tensor left = as_operand(a);
+  const PhaseScope phase(Phase::kProducts);
+  const ThreadsInUse threads(threads_for(2 * out.numel() * left.size(1)));
+  const Operand x = operand_of(left);
+  const Operand packed{.data = data,
+                       .sizes = {left.size(1), out.size(1)},
+                       .num_dims = 2,
+                       .dtype = left.scalar_type(),
+                       .packed = &b};
+  const Operand result = operand_of(out);
+  Prepared& prepared = product_for(x, packed, result, mode);
+  if (prepared.supported) {
+    run(prepared, x, packed, result);
+  }
+  return prepared.supported;
 }
 
 bool has_product(at::ScalarType dtype) {

@@ -149,9 +149,9 @@ at::Tensor HeadUnit::dropped_places(const ForwardContext& context,
   return normed * predicting.reshape({-1, hidden_BTC.size(2)}).index_select(0, places);
 }
 
-const at::Tensor& HeadUnit::weight() const {
-  return borrowed_.empty() ? parameters_[static_cast<std::size_t>(slots_.weight)].value
-                           : borrowed_.front()->value;
+kernels::Weight HeadUnit::weight() const {
+  return weight_of(borrowed_.empty() ? parameters_[static_cast<std::size_t>(slots_.weight)]
+                                     : *borrowed_.front());
 }
 
 at::Tensor HeadUnit::uncapped_logits(const at::Tensor& normed, const at::Tensor& low_input) const {

@@ -59,7 +59,7 @@ class HeadUnit : public Unit {
   at::Tensor forward(const ForwardContext& context, const at::Tensor& hidden_BTC) override;
 
  private:
-  [[nodiscard]] const at::Tensor& weight() const;
+  [[nodiscard]] kernels::Weight weight() const;
   // Of normed places; `low_input` is what enters the head's adapter.
   [[nodiscard]] at::Tensor uncapped_logits(const at::Tensor& normed,
                                            const at::Tensor& low_input) const;

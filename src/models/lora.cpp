@@ -36,11 +36,11 @@ at::Tensor stretch(const std::vector<Parameter>& parameters,
 // the lengths change, as PEFT does it.
 at::Tensor stretched(const std::vector<Parameter>& parameters,
                      const LinearSlots& slots,
-                     const at::Tensor& weight,
+                     const kernels::Weight& weight,
                      const at::Tensor& x,
                      const at::Tensor& low_input,
                      const at::Tensor& low) {
-  const at::Tensor factor = stretch(parameters, slots, weight);
+  const at::Tensor factor = stretch(parameters, slots, weight.plain);
   const at::Tensor base = kernels::linear(x, weight);
   if (low_input.is_same(x)) {
     return base.add(low, slots.scale) * factor;
@@ -79,6 +79,10 @@ LinearSlots slots_of(const std::vector<Parameter>& parameters,
   return slots;
 }
 
+kernels::Weight weight_of(const Parameter& parameter) {
+  return {parameter.value, parameter.packed};
+}
+
 bool drops(const ForwardContext& context, const LinearSlots& slots) {
   return context.training && slots.dropout > 0;
 }
@@ -100,14 +104,14 @@ at::Tensor adapted_linear(const ForwardContext& context,
                           const at::Tensor& x) {
   return adapted_product(parameters,
                          slots,
-                         value_at(parameters, slots.weight),
+                         weight_of(parameters[static_cast<std::size_t>(slots.weight)]),
                          x,
                          drops(context, slots) ? dropped(context, slots, x) : x);
 }
 
 at::Tensor adapted_product(const std::vector<Parameter>& parameters,
                            const LinearSlots& slots,
-                           const at::Tensor& weight,
+                           const kernels::Weight& weight,
                            const at::Tensor& x,
                            const at::Tensor& low_input) {
   const at::Tensor bias = slots.bias < 0 ? at::Tensor() : value_at(parameters, slots.bias);

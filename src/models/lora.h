@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "kernels/packed_weight.h"
 #include "models/unit.h"
 #include "shapes/lora.h"
 
@@ -51,9 +52,12 @@ inline constexpr std::uint64_t kHeadModule = std::uint64_t{1} << 40;
 // what enters A, dropped out or x itself.
 [[nodiscard]] at::Tensor adapted_product(const std::vector<Parameter>& parameters,
                                          const LinearSlots& slots,
-                                         const at::Tensor& weight,
+                                         const kernels::Weight& weight,
                                          const at::Tensor& x,
                                          const at::Tensor& low_input);
+
+// As products take it.
+[[nodiscard]] kernels::Weight weight_of(const Parameter& parameter);
 
 [[nodiscard]] bool drops(const ForwardContext& context, const LinearSlots& slots);
 [[nodiscard]] at::Tensor dropped(const ForwardContext& context,

@@ -10,6 +10,7 @@
 #include "models/first_values.h"
 #include "models/lora.h"
 #include "shapes/families.h"
+#include "shapes/products.h"
 
 namespace zeroth::models {
 namespace {
@@ -44,6 +45,9 @@ class Builder {
   }
 
   Model build() {
+    for (const ParameterShape& factor : shapes::factors_of(model_.shape)) {
+      factors_.insert(factor.name);
+    }
     for (std::size_t index = 0; index < model_.shape.units.size(); ++index) {
       parameters_.push_back(parameters_of(index));
     }
@@ -67,8 +71,11 @@ class Builder {
     std::vector<Parameter> parameters;
     for (const ParameterShape& shape : model_.shape.units[index].parameters) {
       const bool trains = base_trains(shape.name);
-      Parameter& parameter = parameters.emplace_back(
-          Parameter{.name = shape.name, .trainable = trains, .decays = shape.decays});
+      Parameter& parameter =
+          parameters.emplace_back(Parameter{.name = shape.name,
+                                            .trainable = trains,
+                                            .decays = shape.decays,
+                                            .is_factor = factors_.contains(shape.name)});
       source_(parameter, shape, first_dtype(trains));
     }
     if (options_.lora) {
@@ -129,6 +136,7 @@ class Builder {
   Model model_;
   std::vector<std::vector<Parameter>> parameters_;  // by unit
   std::set<std::string> trained_;                   // freeze
+  std::set<std::string> factors_;                   // what products multiply by
 };
 
 }  // namespace

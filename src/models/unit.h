@@ -13,6 +13,10 @@
 // A model is an ordered list of units: parameters that are gathered, computed with and released
 // together. The engine walks the list forward, then backward; a unit only computes. It knows no
 // ranks and no stages.
+namespace zeroth::kernels {
+class PackedWeight;
+}
+
 namespace zeroth::models {
 
 class KvCache;
@@ -50,6 +54,11 @@ struct Parameter {
   bool decays = true;      // weight decay applies (not to norms and biases)
   double rate_factor = 1;  // of its parameter group, times the schedule's learning rate
   std::optional<double> weight_decay{};  // of its parameter group, in place of the optimizer's
+  bool is_factor = false;  // forward multiplies by it, [out, in], and may do so with `packed`
+
+  // The value once more as this processor's products read it: of frozen factors alone, and by the
+  // engine, which has their final values.
+  std::shared_ptr<const kernels::PackedWeight> packed{};
 
   // The first value as it lies in a model's file, which it keeps mapped: in the file's type, maybe
   // unaligned for it. Writing to it ends the process.

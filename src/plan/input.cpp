@@ -101,6 +101,16 @@ void fill_machine(const RunConfig& config, PlanInput& input) {
   input.share_frozen = config.model.share_frozen && !input.own_memory;
 }
 
+// The packed layouts are those of processors.
+void fill_packing(const RunConfig& config, PlanInput& input) {
+  const bool packs = config.kernels == config::KernelChoice::kAuto &&
+                     config.pack_weights != config::PackWeights::kOff && !input.own_memory;
+  input.chooses_packed = packs && config.pack_weights == config::PackWeights::kAuto;
+  input.packed = !packs                 ? PackedFor::kNothing
+                 : input.chooses_packed ? PackedFor::kBoth
+                                        : PackedFor::kForward;
+}
+
 void fill_rows(const RunConfig& config, PlanInput& input) {
   input.micro_batch_rows = config.batch.micro_batch_rows;
   input.accumulation = config.batch.accumulation;
@@ -143,6 +153,7 @@ PlanInput input_of(const RunConfig& config, const formats::ModelConfig& model) {
   fill_optimizer(config, input);
   fill_sharding(config, input);
   fill_machine(config, input);
+  fill_packing(config, input);
   fill_rows(config, input);
   return input;
 }

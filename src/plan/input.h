@@ -36,6 +36,9 @@ struct Streaming {
   std::int64_t parameters_kept = 0;               // elements of a rank's shards in memory
 };
 
+// What frozen factors are kept once more for, as products read them.
+enum class PackedFor { kNothing, kForward, kBoth };
+
 // Everything that a plan depends on, and nothing that it does not: no learning rate, no file.
 struct PlanInput {
   formats::ModelConfig model;
@@ -60,6 +63,8 @@ struct PlanInput {
   bool gradient_checkpointing = false;
   bool fast_kernels = true;   // those that keep neither scores nor all logits
   bool share_frozen = false;  // one copy of frozen weights for all ranks of a host
+  PackedFor packed = PackedFor::kNothing;
+  bool chooses_packed = false;  // `packed` is the most; settle_packing() takes what fits
 
   std::int64_t ranks = 1;
   std::int64_t ranks_per_node = 1;

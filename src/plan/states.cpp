@@ -43,10 +43,23 @@ bool gradients_in_files(const PlanInput& input) {
   return input.offload.optimizer == Place::kFiles && input.stage >= 1 && every;
 }
 
+// What frozen weights take beside themselves.
+Bytes packed_bytes(const PlanInput& input, const ModelSize& model) {
+  switch (input.packed) {
+    case PackedFor::kForward:
+      return Bytes(input.compute_bytes) * model.packed_forward;
+    case PackedFor::kBoth:
+      return Bytes(input.compute_bytes) * (model.packed_forward + model.packed_backward);
+    case PackedFor::kNothing:
+      break;
+  }
+  return Bytes();
+}
+
 StateBytes states_of(const PlanInput& input, const ModelSize& model) {
   const Sharding sharding = sharding_of(input);
   const auto held = [&](bool sharded) { return sharded ? model.shard : model.padded; };
-  const Bytes frozen = Bytes(input.compute_bytes) * model.frozen;
+  const Bytes frozen = Bytes(input.compute_bytes) * model.frozen + packed_bytes(input, model);
   const bool has_master = input.compute_bytes != kWide;  // fp32 weights are their own master
   return {.weights = Bytes(input.compute_bytes) * held(sharding.parameters) +
                      (input.share_frozen ? share_of(frozen, input.ranks_on_host()) : frozen),

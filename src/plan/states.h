@@ -38,6 +38,8 @@ struct StateBytes {
   [[nodiscard]] Bytes total() const { return weights + gradients + master + moments; }
 };
 
+[[nodiscard]] Bytes packed_bytes(const PlanInput& input, const ModelSize& model);
+
 [[nodiscard]] StateBytes states_of(const PlanInput& input, const ModelSize& model);
 
 // Stage 3: slots for the full units in use.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "shapes/families.h"
+#include "shapes/products.h"
 #include "shard/flat_layout.h"
 
 namespace zeroth::plan {
@@ -67,6 +68,7 @@ UnitSize sized(const shapes::UnitShape& shape,
 
 struct Trained {
   shapes::ModelShape shape;
+  std::vector<shapes::ParameterShape> frozen_factors;
   std::vector<UnitSize> units;
 };
 
@@ -89,6 +91,11 @@ Trained trained_model(const PlanInput& input) {
   for (std::size_t i = 0; i < model.units.size(); ++i) {
     trained.units.push_back(sized(model.units[i], lora.by_unit[i], trains, input.ranks));
   }
+  for (const shapes::ParameterShape& factor : shapes::factors_of(model)) {
+    if (!trains(factor.name)) {
+      trained.frozen_factors.push_back(factor);
+    }
+  }
   trained.shape = std::move(model);
   return trained;
 }
@@ -100,6 +107,24 @@ void take_borrowed(const shapes::ModelShape& model, std::vector<UnitSize>& units
       units[i].borrowed_padded = units.front().padded;
       units[i].head_trains = units.front().frozen == 0;
     }
+  }
+}
+
+std::int64_t filled_up(std::int64_t size, std::int64_t block) {
+  return (size + block - 1) / block * block;
+}
+
+// In the blocks of oneDNN's products: 64 columns, and as many rows as fill 16 registers' lanes.
+void take_packed(const PlanInput& input,
+                 const std::vector<shapes::ParameterShape>& factors,
+                 ModelSize& size) {
+  constexpr std::int64_t kColumns = 64;
+  const std::int64_t rows = 64 / input.compute_bytes;
+  for (const shapes::ParameterShape& factor : factors) {
+    const std::int64_t out = factor.shape[0];
+    const std::int64_t in = factor.shape[1];
+    size.packed_forward += filled_up(in, rows) * filled_up(out, kColumns);
+    size.packed_backward += filled_up(out, rows) * filled_up(in, kColumns);
   }
 }
 
@@ -118,6 +143,7 @@ ModelSize size_of(const PlanInput& input) {
     size.borrows = size.borrows || unit.borrowed_padded > 0;
   }
   size.shard = size.padded / input.ranks;
+  take_packed(input, model.frozen_factors, size);
   require_trainable(size);
   return size;
 }

@@ -39,6 +39,10 @@ struct ModelSize {
   std::int64_t largest_padded = 0;  // of the units
   std::int64_t largest_unit = 0;    // of the units: padded and frozen together
   bool borrows = false;             // some unit reads another's trainable parameters
+
+  // Of frozen factors, as they are packed: filled up to whole blocks.
+  std::int64_t packed_forward = 0;
+  std::int64_t packed_backward = 0;
 };
 
 // Padded for the ranks of `input`.

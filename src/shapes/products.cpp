@@ -59,29 +59,65 @@ std::vector<Placed> placed_linears(const ModelShape& model,
   return placed;
 }
 
+bool multiplies_by(const UnitShape& unit, bool is_last, const std::string& name) {
+  const auto is_its_weight = [&](const LinearShape& linear) {
+    return name == linear.module + ".weight";
+  };
+  return std::any_of(unit.linears.begin(), unit.linears.end(), is_its_weight) ||
+         (is_last && std::any_of(unit.ends.begin(), unit.ends.end(), is_its_weight));
+}
+
 }  // namespace
+
+std::vector<ParameterShape> factors_of(const ModelShape& model) {
+  std::vector<ParameterShape> factors;
+  const std::vector<std::string>& borrowed = model.units.back().borrowed;
+  for (const UnitShape& unit : model.units) {
+    const bool is_last = &unit == &model.units.back();
+    for (const ParameterShape& parameter : unit.parameters) {
+      if (multiplies_by(unit, is_last, parameter.name) ||
+          std::find(borrowed.begin(), borrowed.end(), parameter.name) != borrowed.end()) {
+        factors.push_back(parameter);
+      }
+    }
+  }
+  return factors;
+}
 
 std::vector<ProductShape> products_of_micro_step(const ModelShape& model,
                                                  const ProductRows& rows,
                                                  const Says& trains,
                                                  const Says& adapted) {
   const std::vector<Placed> placed = placed_linears(model, rows, trains, adapted);
-  std::vector<ProductShape> products;
-  for (const auto& [linear, count, down] : placed) {
-    products.push_back({count, linear.in_features, linear.out_features, ProductOf::kForward});
-  }
   const std::string tied =
       model.units.back().borrowed.empty() ? "" : model.units.back().borrowed.front();
+  const auto weight_trains = [&](const Placed& at) {
+    const bool is_tied_head = &at == &placed.back() && !tied.empty();
+    return trains(is_tied_head ? tied : at.linear.module + ".weight");
+  };
+  std::vector<ProductShape> products;
+  for (const Placed& at : placed) {
+    products.push_back({.rows = at.rows,
+                        .inner = at.linear.in_features,
+                        .columns = at.linear.out_features,
+                        .of = ProductOf::kForward,
+                        .frozen = !weight_trains(at)});
+  }
   for (auto at = placed.rbegin(); at != placed.rend(); ++at) {
-    const auto& [linear, count, down] = *at;
-    if (down) {
-      products.push_back(
-          {count, linear.out_features, linear.in_features, ProductOf::kInputGradient});
+    const LinearShape& linear = at->linear;
+    const bool trained = weight_trains(*at);
+    if (at->passes_down) {
+      products.push_back({.rows = at->rows,
+                          .inner = linear.out_features,
+                          .columns = linear.in_features,
+                          .of = ProductOf::kInputGradient,
+                          .frozen = !trained});
     }
-    const bool is_tied_head = at == placed.rbegin() && !tied.empty();
-    if (trains(is_tied_head ? tied : linear.module + ".weight")) {
-      products.push_back(
-          {linear.out_features, count, linear.in_features, ProductOf::kWeightGradient});
+    if (trained) {
+      products.push_back({.rows = linear.out_features,
+                          .inner = at->rows,
+                          .columns = linear.in_features,
+                          .of = ProductOf::kWeightGradient});
     }
   }
   return products;

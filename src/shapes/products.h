@@ -10,6 +10,10 @@
 
 namespace zeroth::shapes {
 
+// The matrices that the model's products multiply by: each linear's weight and the head's, own or
+// borrowed.
+[[nodiscard]] std::vector<ParameterShape> factors_of(const ModelShape& model);
+
 // What a linear's product is for, which says how its operands lie.
 enum class ProductOf { kForward, kInputGradient, kWeightGradient };
 
@@ -19,6 +23,7 @@ struct ProductShape {
   std::int64_t inner = 0;
   std::int64_t columns = 0;
   ProductOf of = ProductOf::kForward;
+  bool frozen = false;  // its weight, which may be packed
 
   friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
 };

@@ -19,6 +19,7 @@
 #include "train/engine_options.h"
 #include "worker/commands.h"
 #include "worker/inputs.h"
+#include "worker/packing.h"
 #include "worker/roofline.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
@@ -140,15 +141,29 @@ std::vector<shapes::ProductShape> products_of(const config::RunConfig& config,
 // The micro-steps of an update have equal products.
 ProductSeconds products_alone(const config::RunConfig& config,
                               const models::Model& model,
-                              at::ScalarType dtype) {
-  const ProductSeconds once = time_products(products_of(config, model), dtype);
+                              const engine::EngineOptions& options) {
+  const ProductSeconds once =
+      time_products(products_of(config, model), options.dtype, options.pack_weights);
   const auto micro_steps = static_cast<double>(config.batch.accumulation);
   return {.cold = micro_steps * once.cold, .hot = micro_steps * once.hot};
+}
+
+const char* name_of(kernels::Packing packing) {
+  switch (packing) {
+    case kernels::Packing::kForward:
+      return "forward";
+    case kernels::Packing::kBoth:
+      return "both";
+    case kernels::Packing::kNone:
+      break;
+  }
+  return "none";
 }
 
 struct Result {
   Measured measured;
   ProductSeconds products;
+  kernels::Packing packing = kernels::Packing::kNone;
   std::int64_t tokens = 0;  // of an update, over all ranks
   std::int64_t peak = 0;
   std::int64_t planned = 0;
@@ -177,6 +192,7 @@ Json json_of(const Result& result) {
       {"roofline", result.share(result.products.cold)},
       {"roofline_hot", result.share(result.products.hot)},
       {"products_alone_seconds", {{"cold", result.products.cold}, {"hot", result.products.hot}}},
+      {"packed_weights", name_of(result.packing)},
       {"phases", phases},
       {"peak_memory_bytes", result.peak},
       {"planned_memory_bytes", result.planned},
@@ -189,13 +205,16 @@ Json json_of(const Result& result) {
 std::string text_of(const Result& result) {
   std::string text = fmt::format(
       "{:.0f} tokens/s, {:.3f} s an update (median of {})\n"
-      "roofline {:.2f}: its products alone take {:.3f} s, {:.3f} s with hot operands",
+      "roofline {:.2f}: its products alone take {:.3f} s, {:.3f} s with hot operands (frozen "
+      "weights "
+      "packed: {})",
       result.tokens_per_second(),
       result.measured.of_update(),
       result.measured.seconds.size(),
       result.share(result.products.cold),
       result.products.cold,
-      result.products.hot);
+      result.products.hot,
+      name_of(result.packing));
   for (std::size_t i = 0; i < kNumPhases; ++i) {
     const auto phase = static_cast<Phase>(i);
     const double seconds = result.measured.per_update(phase);
@@ -224,15 +243,18 @@ void run_bench(const config::RunConfig& config, const CommPtr& comm) {
   const formats::ModelConfig model_config = shapes::read_model_config(config.model.model_config);
   const std::int64_t before = memory::proportional_set_bytes();
   auto tally = std::make_shared<memory::Tally>();
-  const plan::PlanInput input = plan_input(config, model_config);
+  const plan::PlanInput input =
+      settled(plan_input(config, model_config), train::compute_dtype(config), *comm);
   models::Model model = random_model(config, input);
   log::info(model_line(model, config));
   log::info("kernels: " + kernels::kernels_in_use(train::compute_dtype(config)));
   engine::EngineOptions options = train::engine_options(
       config,
       {.kind = arithmetic::ScheduleKind::kConstant, .peak = config.optimizer.learning_rate});
+  options.pack_weights = packing_of(input.packed);
   engine::Engine engine(model.units, train::make_optimizer(config.optimizer), options, comm, tally);
   Result result;
+  result.packing = options.pack_weights;
   result.measured = Bench(config, model_config, engine).run();
   result.process = memory::proportional_set_bytes() - before;
   result.tokens = config.batch.world_size * config.batch.accumulation *
@@ -240,7 +262,7 @@ void run_bench(const config::RunConfig& config, const CommPtr& comm) {
   result.peak = engine.tally().peak_bytes();
   result.planned = plan::needs_of(input, plan::size_of(input)).device.total().count();
   comm->barrier("products alone");
-  result.products = products_alone(config, model, options.dtype);
+  result.products = products_alone(config, model, options);
   comm->barrier("end of the bench");
   if (comm->rank() != 0) {
     return;

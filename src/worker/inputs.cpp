@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "train/engine_options.h"
+#include "worker/packing.h"
 #include "worker/tables.h"
 #include <fmt/format.h>
 
@@ -87,12 +88,14 @@ std::string why_not_finite(const models::Model& model) {
 std::unique_ptr<engine::Engine> inference_engine(const config::RunConfig& config,
                                                  LoadedModel& loaded,
                                                  std::shared_ptr<comm::Communicator> comm) {
+  const at::ScalarType dtype = train::compute_dtype(config);
+  const kernels::Packing packing = inference_packing(config, loaded.model, dtype, *comm);
   // Nothing is trainable, so the optimizer holds no state and is never asked.
   return std::make_unique<engine::Engine>(
       loaded.model.units,
       optim::make_sgd({}),
-      engine::EngineOptions{.dtype = train::compute_dtype(config),
-                            .share_frozen = config.model.share_frozen},
+      engine::EngineOptions{
+          .dtype = dtype, .share_frozen = config.model.share_frozen, .pack_weights = packing},
       std::move(comm),
       loaded.tally);
 }

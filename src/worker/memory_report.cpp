@@ -15,10 +15,7 @@ using observe::bytes_text;
 
 constexpr double kReported = 0.1;
 
-std::int64_t planned_bytes(const config::RunConfig& config,
-                           const formats::ModelConfig& model,
-                           const train::MicroBatchSize& largest) {
-  plan::PlanInput input = plan::input_of(config, model);
+std::int64_t planned_bytes(plan::PlanInput input, const train::MicroBatchSize& largest) {
   input.micro_batch_rows = largest.rows;
   input.row_tokens = largest.tokens;
   input.row_targets = std::max<std::int64_t>(1, largest.targets / largest.rows);
@@ -40,8 +37,7 @@ std::string by_purpose(const memory::ByPurpose& bytes) {
 
 }  // namespace
 
-MemoryReport memory_report(const config::RunConfig& config,
-                           const formats::ModelConfig& model,
+MemoryReport memory_report(const plan::PlanInput& input,
                            const memory::Tally& tally,
                            const train::MicroBatchSize& largest,
                            const ProcessBytes& process) {
@@ -50,7 +46,7 @@ MemoryReport memory_report(const config::RunConfig& config,
                       .largest = largest,
                       .process = process};
   if (largest.rows > 0) {
-    report.planned = planned_bytes(config, model, largest);
+    report.planned = planned_bytes(input, largest);
   }
   return report;
 }

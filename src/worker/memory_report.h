@@ -4,9 +4,8 @@
 #include <string>
 
 #include "base/json.h"
-#include "config/run_config.h"
-#include "formats/model_config.h"
 #include "memory/tally.h"
+#include "plan/input.h"
 #include "train/trainer.h"
 
 namespace zeroth::worker {
@@ -28,8 +27,7 @@ struct MemoryReport {
   ProcessBytes process;
 };
 
-[[nodiscard]] MemoryReport memory_report(const config::RunConfig& config,
-                                         const formats::ModelConfig& model,
+[[nodiscard]] MemoryReport memory_report(const plan::PlanInput& input,
                                          const memory::Tally& tally,
                                          const train::MicroBatchSize& largest,
                                          const ProcessBytes& process);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "kernels/packed_weight.h"
 #include "shapes/products.h"
 
 #include <c10/core/ScalarType.h>
@@ -14,8 +15,9 @@ struct ProductSeconds {
   double hot = 0;   // the same product again and again
 };
 
-// Each in the best of the layouts that this processor's products have. Medians of several rounds.
+// Frozen weights as the run packs them, all others as they lie. Medians of several rounds.
 [[nodiscard]] ProductSeconds time_products(const std::vector<shapes::ProductShape>& products,
-                                           at::ScalarType dtype);
+                                           at::ScalarType dtype,
+                                           kernels::Packing packing);
 
 }  // namespace zeroth::worker

@@ -20,6 +20,7 @@
 #include "worker/commands.h"
 #include "worker/inputs.h"
 #include "worker/memory_report.h"
+#include "worker/packing.h"
 #include "worker/ranks.h"
 #include "worker/resume.h"
 #include "worker/signals.h"
@@ -228,7 +229,8 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
   }
   const train::Fingerprints fingerprints = fingerprints_of(config, inputs, data.train);
   const Resumed resumed = checkpoint_to_resume(config, *comm, fingerprints);
-  const plan::PlanInput input = plan_input(config, inputs, data);
+  const plan::PlanInput input =
+      settled(plan_input(config, inputs, data), train::compute_dtype(config), *comm);
   require_memory(input);
   const std::int64_t bytes_before = memory::proportional_set_bytes();
   comm->note("loading the model");
@@ -243,11 +245,10 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
   const train::TrainPlan plan = train::make_plan(config, rows, start_of(resumed));
   log::info(plan_lines(config, plan));
 
-  engine::Engine engine(loaded.model.units,
-                        train::make_optimizer(config.optimizer),
-                        train::engine_options(config, plan.schedule),
-                        comm,
-                        loaded.tally);
+  engine::EngineOptions options = train::engine_options(config, plan.schedule);
+  options.pack_weights = packing_of(input.packed);
+  engine::Engine engine(
+      loaded.model.units, train::make_optimizer(config.optimizer), options, comm, loaded.tally);
   if (resumed) {
     load_resumed(*resumed, plan, engine);
   }
@@ -279,10 +280,7 @@ int run_train(const config::RunConfig& config, const CommPtr& comm) {
     return summary.stopped_by == 0 ? 0 : 128 + summary.stopped_by;
   }
   return report_end(
-      trained,
-      summary,
-      files,
-      memory_report(config, inputs.model_config, engine.tally(), summary.largest, process));
+      trained, summary, files, memory_report(input, engine.tally(), summary.largest, process));
 }
 
 }  // namespace zeroth::worker
