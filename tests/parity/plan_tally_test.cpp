@@ -32,6 +32,7 @@ struct Setting {
   bool state_on_file = false;
   bool weights_on_file = false;
   std::string family = "llama3";
+  kernels::Packing packing = kernels::Packing::kNone;
 };
 
 // One folder for all runs of a family.
@@ -44,17 +45,30 @@ std::filesystem::path folder_of(const std::string& family) {
 }
 
 Case case_of(const Setting& setting) {
-  return resting({.stage = setting.stage,
-                  .ranks = setting.ranks,
-                  .lora = setting.lora,
-                  .dtype = setting.dtype,
-                  .recompute = setting.recompute},
-                 {setting.state_on_file, setting.weights_on_file});
+  Case test = resting({.stage = setting.stage,
+                       .ranks = setting.ranks,
+                       .lora = setting.lora,
+                       .dtype = setting.dtype,
+                       .recompute = setting.recompute},
+                      {setting.state_on_file, setting.weights_on_file});
+  test.packing = setting.packing;
+  return test;
 }
 
 std::string name_of_setting(const Setting& setting) {
   const std::string family = setting.family == "llama3" ? "" : setting.family + "_";
-  return family + name_of(case_of(setting));
+  const bool forward = setting.packing == kernels::Packing::kForward;
+  return family + name_of(case_of(setting)) + (forward ? "_forward" : "");
+}
+
+// As a worker says it: nothing where the processor has no layout of its own.
+plan::PackedFor packed_of(const Setting& setting) {
+  constexpr std::int64_t kSize = 64;
+  const std::int64_t bytes =
+      kernels::PackedWeight::bytes_for({kSize, kSize, setting.dtype}, setting.packing);
+  return bytes == 0                                      ? plan::PackedFor::kNothing
+         : setting.packing == kernels::Packing::kForward ? plan::PackedFor::kForward
+                                                         : plan::PackedFor::kBoth;
 }
 
 plan::PlanInput plan_of(const Setting& setting) {
@@ -68,6 +82,7 @@ plan::PlanInput plan_of(const Setting& setting) {
   input.stage = setting.stage;
   input.gradient_checkpointing = setting.recompute;
   input.share_frozen = true;
+  input.packed = packed_of(setting);
   input.ranks = input.ranks_per_node = setting.ranks;
   input.offload = {
       .optimizer = setting.state_on_file ? plan::Place::kFiles : plan::Place::kDevice,
@@ -186,6 +201,32 @@ INSTANTIATE_TEST_SUITE_P(Families,
 INSTANTIATE_TEST_SUITE_P(All, PlanAndTally, testing::ValuesIn(settings()), [](const auto& test) {
   return name_of_setting(test.param);
 });
+
+std::vector<Setting> settings_packed() {
+  using kernels::Packing;
+  std::vector<Setting> all;
+  for (const int ranks : {1, 2}) {
+    for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+      for (const Packing packing : {Packing::kForward, Packing::kBoth}) {
+        for (const char* family : {"llama3", "gemma"}) {  // a head of its own, and a tied one
+          all.push_back({.stage = 1,
+                         .lora = true,
+                         .dtype = dtype,
+                         .recompute = false,
+                         .ranks = ranks,
+                         .family = family,
+                         .packing = packing});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Packed,
+                         PlanAndTally,
+                         testing::ValuesIn(settings_packed()),
+                         [](const auto& test) { return name_of_setting(test.param); });
 
 TEST_P(PlanAndTally, M04AgreeInStatesExactlyAndInAllWithinATenth) {
   const plan::PlanInput input = plan_of(GetParam());

@@ -91,6 +91,7 @@ std::string name_of(const Case& test) {
   name += test.dtype == at::kBFloat16 ? "_bf16" : test.dtype == at::kHalf ? "_fp16" : "";
   name += test.dropout > 0 ? "_dropout" : "";
   name += test.recompute ? "_recompute" : "";
+  name += test.packing == kernels::Packing::kNone ? "" : "_packed";
   name += test.tuning.resting.optimizer == zero::Place::kFile ? "_state_on_file" : "";
   name += test.tuning.resting.parameters == zero::Place::kFile ? "_weights_on_file" : "";
   name += test.tuning.overlap ? "" : "_blocking";
@@ -128,6 +129,7 @@ Trainee trainee_of(const Case& test, std::shared_ptr<comm::Communicator> comm) {
   options.engine.max_grad_norm = 0.5;
   options.engine.schedule = constant_rate(test.rule == Rule::kSgd ? 0.1 : 1e-3);
   options.engine.share_frozen = test.share_frozen;
+  options.engine.pack_weights = test.packing;
   options.engine.recompute_activations = test.recompute;
   options.engine.loss_scale = test.loss_scale;
   options.comm = std::move(comm);

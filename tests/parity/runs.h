@@ -31,6 +31,7 @@ struct Case {
   zero::Tuning tuning;
   arithmetic::LossScaleOptions loss_scale{.initial_power = 10};
   bool share_frozen = true;
+  kernels::Packing packing = kernels::Packing::kNone;
   std::filesystem::path folder = golden() / "transformers/llama3";
 };
 

@@ -63,5 +63,24 @@ TEST(ShareFrozen, ChangesNoBit) {
   }
 }
 
+// Nor does where packed ones lie, nor the stage of what trains beside them.
+TEST(ShareFrozen, ChangesNoBitOfPackedWeights) {
+  for (const int ranks : {1, 2, 3}) {
+    for (const kernels::Packing packing : {kernels::Packing::kForward, kernels::Packing::kBoth}) {
+      Case test{.stage = 2,
+                .ranks = ranks,
+                .micro_rows = 2,
+                .lora = true,
+                .dtype = at::kBFloat16,
+                .updates = 3,
+                .packing = packing};
+      expect_same_but_for_memory(test);
+      Case other = test;
+      other.stage = 3;
+      expect_same_bits(test, other);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace zeroth::parity
