@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/machine_memory.h"
 #include "base/printing.h"
 #include "cli/commands.h"
 #include "cli/model_names.h"
@@ -110,7 +111,8 @@ MemoryPlan memory_plan(config::Resolution& resolution) {
   try {
     if (const auto model = sound_shape_of_model(resolution)) {
       plan::PlanInput input = plan::input_of(resolution.config, *model);
-      input = plan::settle_packing(input, plan::room_of_machine(input));
+      const plan::Bytes share(machine_memory() / input.ranks_on_host());
+      input = plan::settle_packing(input, plan::packing_room(input, share));
       return {.line = plan::memory_line(input), .json = plan::memory_json(input)};
     }
   } catch (const Error& error) {

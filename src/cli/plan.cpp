@@ -198,7 +198,7 @@ int run_plan(Arguments arguments) {
   const formats::ModelConfig model = inputs::model_config_of(config, model_file(config.model));
   plan::PlanInput input = plan::input_of(config, model);
   Machine machine = machine_of(config, input);
-  input = plan::settle_packing(input, {machine.budget.device, machine.budget.device});
+  input = plan::settle_packing(input, plan::packing_room(input, machine.budget.device));
   machine.budget.disk = measured_disk(config.offload);
   const plan::Plan plan = plan::make_plan(input, machine.budget);
   const std::optional<plan::ProposalFile> proposal = proposal_file(plan, config);

@@ -1,6 +1,5 @@
 #include "plan/packing.h"
 
-#include "base/machine_memory.h"
 #include "plan/byte_size.h"
 #include <fmt/format.h>
 
@@ -32,9 +31,8 @@ const char* products_of(PackedFor packed) {
 
 }  // namespace
 
-PackingRoom room_of_machine(const PlanInput& input) {
-  const Bytes whole(machine_memory());
-  return {.rank = Bytes(whole.count() / input.ranks_on_host()), .shared = whole};
+PackingRoom packing_room(const PlanInput& input, Bytes rank) {
+  return {.rank = rank, .shared = rank * input.ranks_on_host()};
 }
 
 PlanInput settle_packing(PlanInput input, const PackingRoom& room) {

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "plan/packing.h"
 #include <fmt/format.h>
 
 namespace zeroth::plan {
@@ -33,6 +34,9 @@ bool fits(const Needs& needs, const PlanInput& input, const Budget& budget) {
 // More rows never need less, so the border is found by halving.
 std::int64_t largest_micro_batch(PlanInput input, const ModelSize& model, const Budget& budget) {
   constexpr std::int64_t kMostRows = 1'000'000'000;
+  if (input.chooses_packed) {  // packing makes way for rows
+    input.packed = PackedFor::kNothing;
+  }
   const auto fits_with = [&](std::int64_t rows) {
     input.micro_batch_rows = rows;
     return fits(needs_of(input, model), input, budget);
@@ -88,6 +92,7 @@ Choice choice_of(const PlanInput& input, const ModelSize& model, const Budget& b
   judge(input, choice);
   PlanInput acting = input;
   acting.offload = in_effect(input);
+  acting = settle_packing(acting, packing_room(input, budget.device));
   choice.needs = needs_of(acting, model);
   choice.traffic = traffic_of(acting, model);
   choice.file_traffic = file_traffic(acting, model);

@@ -148,6 +148,7 @@ ProductSeconds products_alone(const config::RunConfig& config,
   return {.cold = micro_steps * once.cold, .hot = micro_steps * once.hot};
 }
 
+// The products that read packed weights.
 const char* name_of(kernels::Packing packing) {
   switch (packing) {
     case kernels::Packing::kForward:
@@ -205,9 +206,8 @@ Json json_of(const Result& result) {
 std::string text_of(const Result& result) {
   std::string text = fmt::format(
       "{:.0f} tokens/s, {:.3f} s an update (median of {})\n"
-      "roofline {:.2f}: its products alone take {:.3f} s, {:.3f} s with hot operands (frozen "
-      "weights "
-      "packed: {})",
+      "roofline {:.2f}: its products alone take {:.3f} s, {:.3f} s with hot operands\n"
+      "frozen weights are packed for: {}",
       result.tokens_per_second(),
       result.measured.of_update(),
       result.measured.seconds.size(),

@@ -52,14 +52,15 @@ class Operands {
 
   [[nodiscard]] kernels::PackedPtr packed(at::ScalarType dtype) const {
     const kernels::MatrixShape shape{right_.plain.size(0), right_.plain.size(1), dtype};
-    const std::int64_t bytes = kernels::PackedWeight::bytes_for(shape, Packing::kBoth);
+    const Packing packing = side_ == Side::kForward ? Packing::kForward : Packing::kBoth;
+    const std::int64_t bytes = kernels::PackedWeight::bytes_for(shape, packing);
     if (bytes == 0) {
       return nullptr;
     }
     const auto memory = std::make_shared<memory::FlatBuffer>(
         bytes, memory::Purpose::kBuffers, std::make_shared<memory::Tally>());
     const auto result = std::make_shared<kernels::PackedWeight>(
-        shape, Packing::kBoth, std::shared_ptr<std::byte>(memory, memory->data()));
+        shape, packing, std::shared_ptr<std::byte>(memory, memory->data()));
     result->pack(right_.plain);
     return result;
   }
