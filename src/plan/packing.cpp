@@ -55,6 +55,9 @@ std::string packing_line(const PlanInput& input, const PackingRoom& room) {
     return "";
   }
   const ModelSize model = size_of(input);
+  if (model.packed_forward == 0) {
+    return "";
+  }
   const std::string what = fmt::format("frozen weights are packed for {}, {} a host",
                                        products_of(input.packed),
                                        byte_text(packed_bytes(input, model)));

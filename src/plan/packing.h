@@ -7,14 +7,20 @@
 // Weights that do not train are packed as far as memory has room.
 namespace zeroth::plan {
 
-// What a rank of `input` may hold: its equal share of this machine's memory.
-[[nodiscard]] Bytes share_of_machine(const PlanInput& input);
+// What there is for it.
+struct PackingRoom {
+  Bytes rank;    // all that one rank may hold
+  Bytes shared;  // what the ranks of a host can share, where they share frozen weights
+};
 
-// `input` with what is packed: where it may choose, for both products if the plan fits into
-// `limit`, else for forward, else for nothing.
-[[nodiscard]] PlanInput settle_packing(PlanInput input, Bytes limit);
+// Of ranks that have so much each, all of which they could share.
+[[nodiscard]] PackingRoom packing_room(const PlanInput& input, Bytes rank);
+
+// `input` with what is packed: where it may choose, for both products if the plan fits into `room`,
+// else for forward, else for nothing.
+[[nodiscard]] PlanInput settle_packing(PlanInput input, const PackingRoom& room);
 
 // What is packed and why, for the start of a run; of a settled input. Empty where nothing could be.
-[[nodiscard]] std::string packing_line(const PlanInput& input, Bytes limit);
+[[nodiscard]] std::string packing_line(const PlanInput& input, const PackingRoom& room);
 
 }  // namespace zeroth::plan
