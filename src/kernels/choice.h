@@ -8,8 +8,8 @@ namespace zeroth::kernels {
 // everywhere the reference that is written in ATen's operations (`--kernels reference`).
 enum class Choice { kAuto, kReference };
 
-// Of the process; the reference until it is set. Set before the first operation; both versions give the same numbers to rounding,
-// not to the bit.
+// Of the process: kAuto until it is set. Set before the first operation; both versions give the same
+// numbers to rounding, not to the bit.
 void set_choice(Choice choice) noexcept;
 [[nodiscard]] Choice choice() noexcept;
 

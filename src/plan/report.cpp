@@ -167,20 +167,20 @@ std::vector<std::string> notes_of(const Plan& plan) {
                                 plan.budget.disk->read_bytes_per_s / kGB,
                                 plan.budget.disk->write_bytes_per_s / kGB));
   } else {
-    notes.push_back(
+    notes.emplace_back(
         "how long files take is not known: give offload_optimizer.nvme_path, and the folder's disk "
         "is measured");
   }
   add_end_of_a_run(plan, notes);
   if (input.own_memory) {
-    notes.push_back(
+    notes.emplace_back(
         "Zeroth computes on processors so far; a device with memory of its own is taken to hold "
         "the same");
     if (!plan.budget.host) {
-      notes.push_back("what goes to the host is taken to fit there: --host_memory checks it");
+      notes.emplace_back("what goes to the host is taken to fit there: --host_memory checks it");
     }
   }
-  notes.push_back(
+  notes.emplace_back(
       "not counted: the program and its libraries, the data's rows, scratch of matrix products");
   return notes;
 }
