@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "plan/byte_size.h"
+#include "plan/packing.h"
 #include <fmt/format.h>
 
 namespace zeroth::plan {
@@ -151,6 +152,10 @@ std::vector<std::string> notes_of(const Plan& plan) {
   std::vector<std::string> notes{rows_note(input)};
   if (!input.trains_all()) {
     notes.push_back(frozen_note(input));
+    const std::string packed = packing_line(input, packing_room(input, plan.budget.device));
+    if (!packed.empty()) {
+      notes.push_back(packed);
+    }
   }
   if (sharding_of(input).parameters) {
     notes.push_back(window_note(input));
