@@ -149,6 +149,18 @@ ProductSeconds products_alone(const config::RunConfig& config,
 }
 
 // The products that read packed weights.
+// Where nothing is frozen, nothing is packed.
+kernels::Packing packing_in(const models::Model& model, kernels::Packing asked) {
+  for (const auto& unit : model.units) {
+    for (const models::Parameter& parameter : unit->parameters()) {
+      if (parameter.packed != nullptr) {
+        return asked;
+      }
+    }
+  }
+  return kernels::Packing::kNone;
+}
+
 const char* name_of(kernels::Packing packing) {
   switch (packing) {
     case kernels::Packing::kForward:
@@ -254,7 +266,7 @@ void run_bench(const config::RunConfig& config, const CommPtr& comm) {
   options.pack_weights = packing_of(input.packed);
   engine::Engine engine(model.units, train::make_optimizer(config.optimizer), options, comm, tally);
   Result result;
-  result.packing = options.pack_weights;
+  result.packing = packing_in(model, options.pack_weights);
   result.measured = Bench(config, model_config, engine).run();
   result.process = memory::proportional_set_bytes() - before;
   result.tokens = config.batch.world_size * config.batch.accumulation *

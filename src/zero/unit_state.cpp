@@ -300,10 +300,12 @@ std::span<float> UnitState::master(Range piece, PieceRoom& room) const {
   return floats_at(weights_are_master() ? weights_->at(own_range().begin) : array.data(), piece);
 }
 
-// Weights in memory are rounded by the optimizer, in its pass over the master, through raw storage:
-// autograd must not count this as a change of the leaves. Padding stays zero.
+// 16-bit weights in memory are rounded by the optimizer, in its pass over the master, through raw
+// storage: autograd must not count this as a change of the leaves. Padding stays zero.
 bool UnitState::rounds_in_update() const noexcept {
-  return !weights_are_master() && weights_->resting().empty();
+  const at::ScalarType dtype = shared_->options().dtype;
+  return (dtype == at::kBFloat16 || dtype == at::kHalf) && !weights_are_master() &&
+         weights_->resting().empty();
 }
 
 optim::RoundedWeights UnitState::rounded(Range piece) const {
@@ -316,12 +318,15 @@ optim::RoundedWeights UnitState::rounded(Range piece) const {
           .bits = {bits, as_size(piece.size())}};
 }
 
-// The master into weights that rest on file.
+// The master into weights that rest on file, or compute in fp64.
 void UnitState::round(Range piece, PieceRoom& room) const {
   if (weights_are_master() || rounds_in_update()) {
     return;
   }
-  flat_view(room.of(StatePart::kWeights).data(), piece.size(), shared_->options().dtype)
+  std::byte* const weights = weights_->resting().empty()
+                                 ? weights_->at(own_range().begin + piece.begin)
+                                 : room.of(StatePart::kWeights).data();
+  flat_view(weights, piece.size(), shared_->options().dtype)
       .copy_(flat_view(master(piece, room).data(), piece.size(), at::kFloat));
 }
 
