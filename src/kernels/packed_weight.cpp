@@ -1,7 +1,9 @@
 #include "kernels/packed_weight.h"
 
 #include <array>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -42,7 +44,7 @@ Operand operand_of(const MatrixShape& shape, Side side) {
 }
 
 // As one thread would have it, so that ranks with other numbers of threads have the same.
-std::optional<memory::desc> layout_of(const MatrixShape& shape, Side side) {
+std::optional<memory::desc> asked_layout(const MatrixShape& shape, Side side) {
   if (!has_product(shape.dtype) || shape.out == 0 || shape.in == 0) {
     return std::nullopt;
   }
@@ -58,6 +60,16 @@ std::optional<memory::desc> layout_of(const MatrixShape& shape, Side side) {
   const memory::desc chosen =
       product_desc(row_major(operand.inner), any, row_major(operand.columns)).weights_desc();
   return is_blocked(chosen) ? std::optional(chosen) : std::nullopt;
+}
+
+// oneDNN is asked once for each shape: a model has many matrices of few shapes.
+const std::optional<memory::desc>& layout_of(const MatrixShape& shape, Side side) {
+  using Key = std::tuple<std::int64_t, std::int64_t, at::ScalarType, Side>;
+  thread_local std::map<Key, std::optional<memory::desc>> known;
+  const Key key(shape.out, shape.in, shape.dtype, side);
+  const auto found = known.find(key);
+  return found != known.end() ? found->second
+                              : known.emplace(key, asked_layout(shape, side)).first->second;
 }
 
 std::int64_t aligned(std::size_t bytes) {

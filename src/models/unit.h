@@ -10,13 +10,13 @@
 
 #include <ATen/core/Tensor.h>
 
-// A model is an ordered list of units: parameters that are gathered, computed with and released
-// together. The engine walks the list forward, then backward; a unit only computes. It knows no
-// ranks and no stages.
 namespace zeroth::kernels {
 class PackedWeight;
 }
 
+// A model is an ordered list of units: parameters that are gathered, computed with and released
+// together. The engine walks the list forward, then backward; a unit only computes. It knows no
+// ranks and no stages.
 namespace zeroth::models {
 
 class KvCache;

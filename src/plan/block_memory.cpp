@@ -5,7 +5,7 @@
 
 // Follows models/decoder_units.cpp, models/building_blocks.cpp and the autograd functions in
 // kernels/: what each saves for its backward, and what its backward holds at once. Change it with
-// them; activations_test.cpp has measured numbers.
+// them; tests/parity/activations_test.cpp compares both.
 namespace zeroth::plan {
 namespace {
 

@@ -36,10 +36,13 @@ PackingRoom packing_room(const PlanInput& input, Bytes rank) {
 }
 
 PlanInput settle_packing(PlanInput input, const PackingRoom& room) {
+  return input.chooses_packed ? settle_packing(input, size_of(input), room) : input;
+}
+
+PlanInput settle_packing(PlanInput input, const ModelSize& model, const PackingRoom& room) {
   if (!input.chooses_packed) {
     return input;
   }
-  const ModelSize model = size_of(input);
   for (const PackedFor packed : {PackedFor::kBoth, PackedFor::kForward}) {
     input.packed = packed;
     if (fits(input, model, room)) {

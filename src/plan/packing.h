@@ -19,6 +19,10 @@ struct PackingRoom {
 // `input` with what is packed: where it may choose, for both products if the plan fits into `room`,
 // else for forward, else for nothing.
 [[nodiscard]] PlanInput settle_packing(PlanInput input, const PackingRoom& room);
+// The same where size_of(input) is at hand.
+[[nodiscard]] PlanInput settle_packing(PlanInput input,
+                                       const ModelSize& model,
+                                       const PackingRoom& room);
 
 // What is packed and why, for the start of a run; of a settled input. Empty where nothing could be.
 [[nodiscard]] std::string packing_line(const PlanInput& input, const PackingRoom& room);

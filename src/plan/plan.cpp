@@ -92,7 +92,7 @@ Choice choice_of(const PlanInput& input, const ModelSize& model, const Budget& b
   judge(input, choice);
   PlanInput acting = input;
   acting.offload = in_effect(input);
-  acting = settle_packing(acting, packing_room(input, budget.device));
+  acting = settle_packing(acting, model, packing_room(input, budget.device));
   choice.needs = needs_of(acting, model);
   choice.traffic = traffic_of(acting, model);
   choice.file_traffic = file_traffic(acting, model);

@@ -148,8 +148,7 @@ ProductSeconds products_alone(const config::RunConfig& config,
   return {.cold = micro_steps * once.cold, .hot = micro_steps * once.hot};
 }
 
-// The products that read packed weights.
-// Where nothing is frozen, nothing is packed.
+// The products that read packed weights: where nothing is frozen, none do.
 kernels::Packing packing_in(const models::Model& model, kernels::Packing asked) {
   for (const auto& unit : model.units) {
     for (const models::Parameter& parameter : unit->parameters()) {

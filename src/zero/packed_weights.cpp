@@ -72,21 +72,29 @@ class Packer {
  private:
   using Memory = std::shared_ptr<std::byte>;
 
-  void pack_shared(std::vector<UnitPlaces>& found) const {
+  void pack_shared(const std::vector<UnitPlaces>& found) const {
+    const std::vector<std::int64_t> bytes = most_bytes(found);
     for (std::size_t unit = 0; unit < found.size(); ++unit) {
-      const std::int64_t bytes = most_bytes(found[unit].bytes);
-      if (bytes > 0) {
-        pack_unit(found[unit], shared_memory(bytes), comm_.on_host());
+      if (bytes[unit] > 0) {
+        pack_unit(found[unit], shared_memory(bytes[unit]), comm_.on_host());
       }
     }
     comm_.barrier("packed weights");  // now the others' are there too
   }
 
-  // All hosts make buffers of one size, and their processors may differ.
-  [[nodiscard]] std::int64_t most_bytes(std::int64_t here) const {
-    const std::vector<double> own{static_cast<double>(here)};
+  // Of each unit. All hosts make buffers of one size, and their processors may differ.
+  [[nodiscard]] std::vector<std::int64_t> most_bytes(const std::vector<UnitPlaces>& here) const {
+    std::vector<double> own;
+    for (const UnitPlaces& unit : here) {
+      own.push_back(static_cast<double>(unit.bytes));
+    }
     const std::vector<double> all = comm_.gather_values("bytes of packed weights", own);
-    return static_cast<std::int64_t>(*std::max_element(all.begin(), all.end()));
+    std::vector<std::int64_t> most(own.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {  // rank after rank
+      std::int64_t& of_unit = most[i % most.size()];
+      of_unit = std::max(of_unit, static_cast<std::int64_t>(all[i]));
+    }
+    return most;
   }
 
   // Each rank packs the parameters whose turn is its own, and reads all.

@@ -8,9 +8,6 @@
 #include "shapes/lora.h"
 #include <gtest/gtest.h>
 
-#include <ATen/ops/arange.h>
-#include <ATen/ops/full_like.h>
-
 // What a forward and backward hold, planned and counted, on models with random weights.
 namespace zeroth::parity {
 namespace {
@@ -83,8 +80,7 @@ PlanInput input_of(const Run& run, bool fast) {
 }
 
 models::TokenBatch batch_of_run(const Run& run) {
-  const at::Tensor ids =
-      (at::arange(0, run.rows * run.tokens, at::kLong) * 97 % 509 + 3).view({run.rows, run.tokens});
+  const at::Tensor ids = patterned_ids(run.rows, run.tokens);
   const at::Tensor labels = ids.clone();
   if (run.targets > 0) {
     labels.narrow(1, 0, run.tokens - run.targets).fill_(-100);

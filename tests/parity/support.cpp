@@ -56,6 +56,10 @@ double worst_excess(const at::Tensor& value,
       .item<double>();
 }
 
+at::Tensor patterned_ids(std::int64_t rows, std::int64_t tokens) {
+  return (at::arange(0, rows * tokens, at::kLong) * 97 % 509 + 3).view({rows, tokens});
+}
+
 models::TokenBatch batch_of(const at::Tensor& ids_BT, const at::Tensor& labels_BT) {
   models::TokenBatch batch{.ids_BT = ids_BT, .labels_BT = labels_BT};
   for (std::int64_t row = 0; row < ids_BT.size(0); ++row) {

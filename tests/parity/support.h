@@ -36,6 +36,9 @@ shared_data();  // ../shared/data beside the repository; may be absent
                                          std::int64_t first,
                                          std::int64_t count);
 
+// int64 [rows, tokens]: the same numbers every time, from 3 to 511.
+[[nodiscard]] at::Tensor patterned_ids(std::int64_t rows, std::int64_t tokens);
+
 // A model of a folder and the engine that trains it.
 struct Trainee {
   models::Model model;
