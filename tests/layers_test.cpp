@@ -143,6 +143,17 @@ TEST_F(LayersTest, FoldersIncludeOnlyWhatTheTableAllows) {
   });
 }
 
+// Its loop is in a header, and plain where a file is compiled without OpenMP's flag, as ours are.
+TEST_F(LayersTest, NothingLoopsByAtensParallelFor) {
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "src")) {
+    if (entry.path().extension() == ".cpp") {
+      const std::string text = read_file(entry.path(), ErrorKind::kDisk);
+      EXPECT_EQ(text.find("at::parallel_for("), std::string::npos)
+          << entry.path() << ": kernels/parallel.h has for_each_range";
+    }
+  }
+}
+
 TEST_F(LayersTest, StarredFoldersNeverSeeTheEngine) {
   for_each_include(
       [&](const fs::path& file, const std::string& folder, bool, const std::string& included) {

@@ -2,8 +2,8 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "kernels/parallel.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 namespace zeroth::kernels {
@@ -38,7 +38,7 @@ at::Tensor dropout(const at::Tensor& x_BTC, double probability, const DropoutKey
   at::Tensor factors = at::empty(x_BTC.sizes(), at::kFloat);
   auto* data = factors.data_ptr<float>();
   const std::uint64_t module_key = key.seed ^ (key.module * 0x9E3779B97F4A7C15U);
-  at::parallel_for(0, x_BTC.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+  for_each_range(x_BTC.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       const auto row = static_cast<std::uint64_t>(key.rows[static_cast<std::size_t>(b)]);
       const std::uint64_t position = (static_cast<std::uint64_t>(key.update) << 32U) ^ row;

@@ -11,7 +11,6 @@
 #include "kernels/simd/embedding.h"
 #include "kernels/wide.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
@@ -57,7 +56,7 @@ at::Tensor summed(const at::Tensor& rows_NC, const Groups& groups) {
   at::Tensor sums = at::zeros({num_groups, width}, rows_NC.options());
   const T* const rows = rows_NC.data_ptr<T>();
   T* const out = sums.data_ptr<T>();
-  at::parallel_for(0, num_groups, 16, [&](std::int64_t first, std::int64_t last) {
+  for_each_range(num_groups, 16, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t group = first; group < last; ++group) {
       const auto index = static_cast<std::size_t>(group);
       for (std::int64_t i = groups.begins[index]; i < groups.begins[index + 1]; ++i) {

@@ -5,9 +5,11 @@
 
 namespace zeroth::kernels {
 
-// How many threads an operation of so many multiplications and additions is worth: below a few
-// million a second thread costs more than it gives. Follows from the size and the process's number
-// of threads alone, so the same operation is always computed in the same way.
+// How many threads an operation of so many multiplications and additions is worth: one below a few
+// million, where a second costs more than it gives, else all. Never a part of them: GCC's run-time
+// library ends the threads that a region has no use for, and makes them anew for the next one.
+// Follows from the size and the process's number of threads alone, so the same operation is always
+// computed in the same way.
 [[nodiscard]] int threads_for(std::int64_t operations);
 
 // While it lives, this thread's products run on so many threads.
@@ -28,5 +30,12 @@ class ThreadsInUse {
 void for_each_item(std::int64_t count,
                    int threads,
                    const std::function<void(std::int64_t item, int thread)>& work);
+
+// Calls visit(first, last) for [0, count) in one piece for each thread, or in one piece as a whole
+// where a second thread would have less than `grain` to do. (at::parallel_for is a plain loop in
+// files that are compiled without OpenMP's flag, as all but parallel.cpp are.)
+void for_each_range(std::int64_t count,
+                    std::int64_t grain,
+                    const std::function<void(std::int64_t first, std::int64_t last)>& visit);
 
 }  // namespace zeroth::kernels

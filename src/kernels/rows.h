@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "kernels/parallel.h"
 #include "kernels/simd/storage.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
 // What kernels share: how their tensors lie and how rows go to threads.
@@ -43,7 +43,7 @@ void for_rows(std::int64_t rows, std::int64_t columns, const Visit& visit) {
   constexpr std::int64_t kNumbersPerPiece = 16384;
   const std::int64_t grain =
       std::max<std::int64_t>(1, kNumbersPerPiece / std::max<std::int64_t>(1, columns));
-  at::parallel_for(0, rows, grain, [&](std::int64_t first, std::int64_t last) {
+  for_each_range(rows, grain, [&](std::int64_t first, std::int64_t last) {
     visit(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
   });
 }
