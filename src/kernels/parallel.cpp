@@ -74,6 +74,7 @@ void for_each_range(std::int64_t count,
   FirstError error;
 #pragma omp parallel num_threads(threads)
   {
+    omp_set_num_threads(1);  // as above
     // A thread has the same piece in every operation: what it wrote may still be in its cache.
     const std::int64_t first = omp_get_thread_num() * piece;
     if (first < count) {

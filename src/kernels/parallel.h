@@ -32,7 +32,8 @@ void for_each_item(std::int64_t count,
                    const std::function<void(std::int64_t item, int thread)>& work);
 
 // Calls visit(first, last) for [0, count) in one piece for each thread, or in one piece as a whole
-// where a second thread would have less than `grain` to do. (at::parallel_for is a plain loop in
+// where a second thread would have less than `grain` to do; products within it run on one thread.
+// Errors as above. (at::parallel_for is a plain loop in
 // files that are compiled without OpenMP's flag, as all but parallel.cpp are.)
 void for_each_range(std::int64_t count,
                     std::int64_t grain,

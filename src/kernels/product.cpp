@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -211,6 +212,73 @@ void run(Prepared& product, const Operand& a, const Operand& b, const Operand& o
   stream.wait();
 }
 
+std::int64_t operations(const Operand& out, const Operand& a) {
+  std::int64_t operations = 2 * a.sizes[a.num_dims - 1];
+  for (std::size_t dim = 0; dim < out.num_dims; ++dim) {
+    operations *= out.sizes[dim];
+  }
+  return operations;
+}
+
+// `count` rows or columns of it.
+Operand part_of(const Operand& whole, std::size_t dim, std::int64_t first, std::int64_t count) {
+  Operand part = whole;
+  const auto element = static_cast<std::int64_t>(at::elementSize(whole.dtype));
+  part.data = static_cast<std::byte*>(whole.data) + first * whole.strides[dim] * element;
+  part.sizes[dim] = count;
+  return part;
+}
+
+// Below this many rows or columns a thread spends more on reading the other operand than it saves.
+constexpr std::int64_t kLeastPart = 128;
+constexpr std::int64_t kPartGrain = 32;
+
+// Which of the result's dims goes to threads in parts, each part a product on one thread: none
+// where parts would be small. Where oneDNN divides a product of plain operands, its threads first
+// lay one out together and wait for each other; with a packed one they have nothing to wait for.
+std::optional<std::size_t> divided_dim(const Operand& b, const Operand& out, int threads) {
+  if (threads == 1 || out.num_dims != 2 || b.packed != nullptr) {
+    return std::nullopt;
+  }
+  for (const std::size_t dim : {0, 1}) {
+    if (out.sizes[dim] >= threads * kLeastPart) {
+      return dim;
+    }
+  }
+  return std::nullopt;
+}
+
+bool multiply_whole(const Operand& a, const Operand& b, const Operand& out, Accumulate mode) {
+  Prepared& prepared = product_for(a, b, out, mode);
+  if (prepared.supported) {
+    run(prepared, a, b, out);
+  }
+  return prepared.supported;
+}
+
+// False, and nothing of use in `out`, where this processor has no such product.
+bool multiply(const Operand& a, const Operand& b, const Operand& out, Accumulate mode) {
+  const PhaseScope phase(Phase::kProducts);
+  const ThreadsInUse threads(threads_for(operations(out, a)));
+  const auto dim = divided_dim(b, out, omp_get_max_threads());
+  if (!dim) {
+    return multiply_whole(a, b, out, mode);
+  }
+  const std::int64_t size = out.sizes[*dim];
+  std::atomic<bool> supported = true;
+  for_each_range(
+      (size + kPartGrain - 1) / kPartGrain, 1, [&](std::int64_t first, std::int64_t last) {
+        const std::int64_t begin = first * kPartGrain;
+        const std::int64_t count = std::min(size, last * kPartGrain) - begin;
+        const bool here = multiply_whole(*dim == 0 ? part_of(a, 0, begin, count) : a,
+                                         *dim == 1 ? part_of(b, 1, begin, count) : b,
+                                         part_of(out, *dim, begin, count),
+                                         mode);
+        supported = supported && here;
+      });
+  return supported;
+}
+
 void put(const at::Tensor& out, const at::Tensor& result, Accumulate mode) {
   if (mode == Accumulate::kAdd) {
     out.add_(result);
@@ -254,13 +322,7 @@ void product_into(const at::Tensor& out,
   }
   const at::Tensor left = as_operand(a);
   const at::Tensor right = as_operand(b);
-  const PhaseScope phase(Phase::kProducts);
-  const ThreadsInUse threads(threads_for(2 * out.numel() * left.size(dims - 1)));
-  const std::array operands{operand_of(left), operand_of(right), operand_of(out)};
-  Prepared& prepared = product_for(operands[0], operands[1], operands[2], mode);
-  if (prepared.supported) {
-    run(prepared, operands[0], operands[1], operands[2]);
-  } else {
+  if (!multiply(operand_of(left), operand_of(right), operand_of(out), mode)) {
     put(out, product(left.to(at::kFloat), right.to(at::kFloat)), mode);
   }
 }
@@ -268,12 +330,9 @@ void product_into(const at::Tensor& out,
 void product_into(const Matrix& out, const Matrix& a, const Matrix& b, Accumulate mode) {
   ZEROTH_CHECK_EQ(a.columns, b.rows, "inner sizes of a product");
   ZEROTH_CHECK(out.rows == a.rows && out.columns == b.columns, "the size of a product's result");
-  const Operand left = operand_of(a);
-  const Operand right = operand_of(b);
-  const Operand result = operand_of(out);
-  Prepared& prepared = product_for(left, right, result, mode);
-  ZEROTH_CHECK(prepared.supported, "no product of element type {}", static_cast<int>(a.dtype));
-  run(prepared, left, right, result);
+  ZEROTH_CHECK(multiply_whole(operand_of(a), operand_of(b), operand_of(out), mode),
+               "no product of element type {}",
+               static_cast<int>(a.dtype));
 }
 
 bool product_with_packed(const at::Tensor& out,
@@ -285,20 +344,12 @@ bool product_with_packed(const at::Tensor& out,
     return true;
   }
   const at::Tensor left = as_operand(a);
-  const PhaseScope phase(Phase::kProducts);
-  const ThreadsInUse threads(threads_for(2 * out.numel() * left.size(1)));
-  const Operand x = operand_of(left);
   const Operand packed{.data = data,
                        .sizes = {left.size(1), out.size(1)},
                        .num_dims = 2,
                        .dtype = left.scalar_type(),
                        .packed = &b};
-  const Operand result = operand_of(out);
-  Prepared& prepared = product_for(x, packed, result, mode);
-  if (prepared.supported) {
-    run(prepared, x, packed, result);
-  }
-  return prepared.supported;
+  return multiply(operand_of(left), packed, operand_of(out), mode);
 }
 
 bool has_product(at::ScalarType dtype) {
