@@ -2,8 +2,8 @@
 # zeroth bench beside eager PyTorch: the same updates on the same shape, in turn, on this machine.
 #   bench/compare_pytorch.sh [rounds] [mode...]      default: 5 rounds of lora_bf16 full_bf16 lora_fp32 full_fp32
 # PyTorch (Debian's python3-torch) is tried with naive and with its own attention, where it has one, with and without
-# jemalloc, once each; the fastest of these is what the rounds compare with. Prints the median ratio of each mode with
-# its range, and the peak memories.
+# jemalloc, once each; the fastest of these is what the rounds compare with. A try that takes longer than LIMIT seconds
+# (600) is given up and does not count. Prints the median ratio of each mode with its range, and the peak memories.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-5}
@@ -11,6 +11,7 @@ shift || true
 modes=("$@")
 [ ${#modes[@]} -gt 0 ] || modes=(lora_bf16 full_bf16 lora_fp32 full_fp32)
 rows=4 tokens=256
+limit=${LIMIT:-600}
 zeroth=$PWD/build/release/zeroth
 # Debian's PyTorch belongs to Debian's Python, whatever stands first in PATH.
 python=/usr/bin/python3
@@ -34,12 +35,12 @@ cat > "$folder/config.json" << 'CONFIG'
  "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": true, "hidden_act": "silu"}
 CONFIG
 
-field() { $python -c 'import json, sys; print(json.loads(sys.stdin.readline()).get(sys.argv[1], ""))' "$1"; }
+field() { $python -c 'import json, sys; print(json.loads(sys.stdin.readline() or sys.exit(1)).get(sys.argv[1], ""))' "$1"; }
 
 pytorch() { # mode type attention malloc updates
   local preload=""
   [ "$4" = jemalloc ] && preload=$jemalloc
-  LD_PRELOAD=$preload $python bench/pytorch_step.py "$folder/config.json" --mode "$1" --dtype "$2" \
+  LD_PRELOAD=$preload timeout "$limit" $python bench/pytorch_step.py "$folder/config.json" --mode "$1" --dtype "$2" \
     --attention "$3" --rows $rows --tokens $tokens --updates "$5"
 }
 
@@ -57,7 +58,10 @@ for mode in "${modes[@]}"; do
   for attention in naive builtin; do
     for malloc in system jemalloc; do
       [ $malloc = jemalloc ] && [ -z "$jemalloc" ] && continue
-      rate=$(pytorch "$what" "$dtype" $attention $malloc 2 | field tokens_per_second)
+      rate=$(pytorch "$what" "$dtype" $attention $malloc 2 | field tokens_per_second) || {
+        echo "  $mode: PyTorch, $attention attention, $malloc malloc: not done in $limit s"
+        continue
+      }
       [ -n "$rate" ] || continue
       echo "  $mode: PyTorch, $attention attention, $malloc malloc: $rate tokens/s"
       if $python -c "import sys; sys.exit(not $rate > $best_rate)"; then
@@ -65,6 +69,7 @@ for mode in "${modes[@]}"; do
       fi
     done
   done
+  [ -n "$best" ] || continue
   : > "$folder/$mode"
   for _ in $(seq "$rounds"); do
     # shellcheck disable=SC2086  # two words

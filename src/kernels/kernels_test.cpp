@@ -3,6 +3,7 @@
 #include "kernels/embedding.h"
 #include "kernels/gated.h"
 #include "kernels/linear.h"
+#include "kernels/parallel.h"
 #include "kernels/product.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
@@ -77,6 +78,25 @@ TEST_P(Kernels, ProductTakesTransposedViews) {
             bound);
   EXPECT_LT(relative_error(product(a.narrow(1, 2, 5), b), expected.narrow(1, 2, 5)), bound);
   EXPECT_LT(relative_error(product(a[0], b[0], at::kFloat), expected[0]), 1e-6);
+}
+
+// Rows or columns go to threads in parts: sizes that leave the last thread less, or nothing.
+TEST_P(Kernels, ProductIsTheSameInPartsOnSeveralThreads) {
+  for (const int threads : {2, 3, 5}) {
+    for (const auto& [rows, columns] :
+         {std::pair(1300, 70), std::pair(70, 1300), std::pair(641, 641)}) {
+      const at::Tensor a = random({rows, 133});
+      const at::Tensor b = random({columns, 133}).t();
+      const at::Tensor before = random({rows, columns});
+      const at::Tensor expected = at::matmul(a.to(at::kDouble), b.to(at::kDouble));
+      at::Tensor sum = before.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+      const ThreadsInUse in_use(threads);
+      product_into(sum, a, b, Accumulate::kAdd);
+      EXPECT_LT(relative_error(sum, expected + before.to(at::kDouble)), 1e-6)
+          << rows << " x " << columns << " on " << threads;
+      EXPECT_LT(relative_error(product(b.t(), a.t()), expected.t()), tolerance());
+    }
+  }
 }
 
 TEST_P(Kernels, ProductOfOneRowAndOfNone) {

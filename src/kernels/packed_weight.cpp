@@ -133,6 +133,10 @@ void PackedWeight::pack(const at::Tensor& weight) const {
   stream.wait();
 }
 
+bool PackedWeight::serves_both() const {
+  return sides_->parts.front() && sides_->parts.back();
+}
+
 bool PackedWeight::multiply(const at::Tensor& out,
                             const at::Tensor& a,
                             Side side,

@@ -42,6 +42,8 @@ class PackedWeight {
   // Fills the memory, which other processes may read. `weight` is contiguous.
   void pack(const at::Tensor& weight) const;
 
+  [[nodiscard]] bool serves_both() const;  // forward and the input's gradient
+
   // The product of `a` with this side's matrix into `out`, if it is packed and the product reads
   // this layout; else nothing is done.
   [[nodiscard]] bool multiply(const at::Tensor& out,

@@ -17,6 +17,14 @@ namespace {
 
 using shapes::ParameterShape;
 
+std::set<std::string> names_of(const std::vector<ParameterShape>& parameters) {
+  std::set<std::string> names;
+  for (const ParameterShape& parameter : parameters) {
+    names.insert(parameter.name);
+  }
+  return names;
+}
+
 // Gives a base parameter its first value: in the type asked for, or as it is stored.
 using WeightSource = std::function<void(Parameter&, const ParameterShape&, at::ScalarType)>;
 
@@ -45,9 +53,8 @@ class Builder {
   }
 
   Model build() {
-    for (const ParameterShape& factor : shapes::factors_of(model_.shape)) {
-      factors_.insert(factor.name);
-    }
+    factors_ = names_of(shapes::factors_of(model_.shape));
+    pure_factors_ = names_of(shapes::pure_factors_of(model_.shape, model_.lora));
     for (std::size_t index = 0; index < model_.shape.units.size(); ++index) {
       parameters_.push_back(parameters_of(index));
     }
@@ -75,7 +82,8 @@ class Builder {
           parameters.emplace_back(Parameter{.name = shape.name,
                                             .trainable = trains,
                                             .decays = shape.decays,
-                                            .is_factor = factors_.contains(shape.name)});
+                                            .is_factor = factors_.contains(shape.name),
+                                            .is_pure_factor = pure_factors_.contains(shape.name)});
       source_(parameter, shape, first_dtype(trains));
     }
     if (options_.lora) {
@@ -137,6 +145,7 @@ class Builder {
   std::vector<std::vector<Parameter>> parameters_;  // by unit
   std::set<std::string> trained_;                   // freeze
   std::set<std::string> factors_;                   // what products multiply by
+  std::set<std::string> pure_factors_;
 };
 
 }  // namespace

@@ -55,13 +55,14 @@ struct Parameter {
   double rate_factor = 1;  // of its parameter group, times the schedule's learning rate
   std::optional<double> weight_decay{};  // of its parameter group, in place of the optimizer's
   bool is_factor = false;  // forward multiplies by it, [out, in], and may do so with `packed`
+  bool is_pure_factor = false;  // and reads it in no other way
 
   // The value once more as this processor's products read it: of frozen factors alone, and by the
   // engine, which has their final values.
   std::shared_ptr<const kernels::PackedWeight> packed{};
 
   // The first value as it lies in a model's file, which it keeps mapped: in the file's type, maybe
-  // unaligned for it. Writing to it ends the process.
+  // unaligned for it. Writing to it ends the process. Stays where `value` is that place in the file.
   at::Tensor stored{};
   // Its shape, where `value` is undefined or comes and goes with its unit.
   std::vector<std::int64_t> shape{};

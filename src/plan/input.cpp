@@ -101,8 +101,20 @@ void fill_machine(const RunConfig& config, PlanInput& input) {
   input.share_frozen = config.model.share_frozen && !input.own_memory;
 }
 
+// By what the model's config.json says of its weights.
+bool reads_as_stored(const RunConfig& config, const PlanInput& input) {
+  const config::Precision precision = config.model.precision;
+  const formats::DType computing = precision == config::Precision::kFp16   ? formats::DType::kF16
+                                   : precision == config::Precision::kBf16 ? formats::DType::kBF16
+                                                                           : formats::DType::kF32;
+  const std::size_t continued = config.finetune.create_new_adapter ? 0 : 1;
+  const bool merges = config.model.adapter_folders().size() > continued;
+  return input.model.stored_dtype == computing && !merges;
+}
+
 // The packed layouts are those of processors.
 void fill_packing(const RunConfig& config, PlanInput& input) {
+  input.reads_file_as_stored = reads_as_stored(config, input);
   const bool packs = config.kernels == config::KernelChoice::kAuto &&
                      config.pack_weights != config::PackWeights::kOff && !input.own_memory;
   input.chooses_packed = packs && config.pack_weights == config::PackWeights::kAuto;

@@ -63,6 +63,7 @@ struct PlanInput {
   bool gradient_checkpointing = false;
   bool fast_kernels = true;   // those that keep neither scores nor all logits
   bool share_frozen = false;  // one copy of frozen weights for all ranks of a host
+  bool reads_file_as_stored = false;  // frozen weights compute in their file's type, unmerged
   PackedFor packed = PackedFor::kNothing;
   bool chooses_packed = false;  // `packed` is the most; settle_packing() takes what fits
 

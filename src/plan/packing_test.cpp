@@ -71,6 +71,25 @@ TEST(Packing, CostsTheWeightsOfTheFrozenProducts) {
   EXPECT_EQ(size_of(full).packed_forward, 0);
 }
 
+// A mapped file's pages go back where both products read what is packed, but for an embedding's.
+TEST(Packing, GivesBackTheFilesPagesOfPureFactors) {
+  PlanInput input = lora_input();
+  input.reads_file_as_stored = true;
+  const ModelSize size = size_of(input);
+  EXPECT_EQ(size.packed_alone, size.packed_forward);
+  const auto weights_with = [&](PackedFor packed) {
+    input.packed = packed;
+    return states_of(input, size).weights;
+  };
+  EXPECT_EQ(weights_with(PackedFor::kBoth), weights_with(PackedFor::kForward));
+  PlanInput tied = input;
+  tied.model.tie_word_embeddings = true;
+  EXPECT_EQ(size_of(tied).packed_alone, size.packed_alone - 2048 * 256);
+  PlanInput dora = input;
+  dora.lora->use_dora = true;
+  EXPECT_EQ(size_of(dora).packed_alone, 2048 * 256);  // the head's: DoRA reads the linears' rows
+}
+
 TEST(Packing, SaysWhatAndWhy) {
   const PlanInput input = lora_input();
   const auto line = [&](Bytes rank) {

@@ -56,10 +56,18 @@ Bytes packed_bytes(const PlanInput& input, const ModelSize& model) {
   return Bytes();
 }
 
+// Weights that lie in a mapped file, of which the packed ones are enough.
+std::int64_t given_back(const PlanInput& input, const ModelSize& model) {
+  return input.packed == PackedFor::kBoth && input.share_frozen && input.reads_file_as_stored
+             ? model.packed_alone
+             : 0;
+}
+
 StateBytes states_of(const PlanInput& input, const ModelSize& model) {
   const Sharding sharding = sharding_of(input);
   const auto held = [&](bool sharded) { return sharded ? model.shard : model.padded; };
-  const Bytes frozen = Bytes(input.compute_bytes) * model.frozen + packed_bytes(input, model);
+  const Bytes frozen = Bytes(input.compute_bytes) * (model.frozen - given_back(input, model)) +
+                       packed_bytes(input, model);
   const bool has_master = input.compute_bytes != kWide;  // fp32 weights are their own master
   return {.weights = Bytes(input.compute_bytes) * held(sharding.parameters) +
                      (input.share_frozen ? share_of(frozen, input.ranks_on_host()) : frozen),

@@ -69,6 +69,7 @@ UnitSize sized(const shapes::UnitShape& shape,
 struct Trained {
   shapes::ModelShape shape;
   std::vector<shapes::ParameterShape> frozen_factors;
+  std::vector<shapes::ParameterShape> pure_factors;  // of these
   std::vector<UnitSize> units;
 };
 
@@ -91,10 +92,10 @@ Trained trained_model(const PlanInput& input) {
   for (std::size_t i = 0; i < model.units.size(); ++i) {
     trained.units.push_back(sized(model.units[i], lora.by_unit[i], trains, input.ranks));
   }
-  for (const shapes::ParameterShape& factor : shapes::factors_of(model)) {
-    if (!trains(factor.name)) {
-      trained.frozen_factors.push_back(factor);
-    }
+  trained.frozen_factors = shapes::factors_of(model);
+  trained.pure_factors = shapes::pure_factors_of(model, lora);
+  for (auto* const factors : {&trained.frozen_factors, &trained.pure_factors}) {
+    std::erase_if(*factors, [&](const auto& factor) { return trains(factor.name); });
   }
   trained.shape = std::move(model);
   return trained;
@@ -144,6 +145,9 @@ ModelSize size_of(const PlanInput& input) {
   }
   size.shard = size.padded / input.ranks;
   take_packed(input, model.frozen_factors, size);
+  for (const shapes::ParameterShape& factor : model.pure_factors) {
+    size.packed_alone += factor.numel();
+  }
   require_trainable(size);
   return size;
 }

@@ -43,6 +43,7 @@ struct ModelSize {
   // Of frozen factors, as they are packed: filled up to whole blocks.
   std::int64_t packed_forward = 0;
   std::int64_t packed_backward = 0;
+  std::int64_t packed_alone = 0;  // elements that nothing reads plain once both are there
 };
 
 // Padded for the ranks of `input`.

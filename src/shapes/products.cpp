@@ -1,6 +1,7 @@
 #include "shapes/products.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace zeroth::shapes {
 namespace {
@@ -81,6 +82,19 @@ std::vector<ParameterShape> factors_of(const ModelShape& model) {
       }
     }
   }
+  return factors;
+}
+
+std::vector<ParameterShape> pure_factors_of(const ModelShape& model, const LoraTargets& lora) {
+  constexpr std::string_view kWeight = ".weight";
+  const std::vector<std::string>& looked_up = model.units.back().borrowed;
+  std::vector<ParameterShape> factors = factors_of(model);
+  std::erase_if(factors, [&](const ParameterShape& factor) {
+    const AdaptedModule* const adapted =
+        lora.find(factor.name.substr(0, factor.name.size() - kWeight.size()));
+    return std::find(looked_up.begin(), looked_up.end(), factor.name) != looked_up.end() ||
+           (adapted != nullptr && adapted->dora);
+  });
   return factors;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shapes/lora.h"
 #include "shapes/model_shape.h"
 
 namespace zeroth::shapes {
@@ -13,6 +14,11 @@ namespace zeroth::shapes {
 // The matrices that the model's products multiply by: each linear's weight and the head's, own or
 // borrowed.
 [[nodiscard]] std::vector<ParameterShape> factors_of(const ModelShape& model);
+
+// Those of them that forward and backward read in no other way: neither rows of an embedding, nor
+// for DoRA's lengths of rows.
+[[nodiscard]] std::vector<ParameterShape> pure_factors_of(const ModelShape& model,
+                                                          const LoraTargets& lora);
 
 // What a linear's product is for, which says how its operands lie.
 enum class ProductOf { kForward, kInputGradient, kWeightGradient };

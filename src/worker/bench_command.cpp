@@ -244,6 +244,7 @@ plan::PlanInput plan_input(const config::RunConfig& config, const formats::Model
   plan::PlanInput input = plan::input_of(config, model);
   input.row_tokens = tokens_of_row(config, model);
   input.row_targets = input.row_tokens - 1;
+  input.reads_file_as_stored = false;  // random weights are in memory
   return input;
 }
 

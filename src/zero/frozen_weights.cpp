@@ -77,7 +77,10 @@ class Holder {
   }
 
   void borrow(Parameter& parameter) const {
-    const at::Tensor file = std::exchange(parameter.stored, at::Tensor());
+    const at::Tensor file = parameter.stored;
+    if (!is_mapped(file)) {
+      parameter.stored.reset();
+    }
     const Shared counted = shared(nullptr, file.numel() * width_);
     parameter.value = at::from_blob(
         file.data_ptr(), file.sizes(), [file, counted](void*) {}, file.options());

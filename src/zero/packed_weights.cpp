@@ -5,8 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "formats/mapped_file.h"
 #include "memory/flat_buffer.h"
 #include "zero/counted_buffer.h"
+
+#include <ATen/ops/from_blob.h>
 
 namespace zeroth::zero {
 namespace {
@@ -46,6 +49,14 @@ UnitPlaces places_of(models::Unit& unit, Packing packing) {
     }
   }
   return found;
+}
+
+// The file's pages are still there for whoever reads them, if from the disk.
+void give_back(Parameter& parameter) {
+  const at::Tensor file = parameter.stored;
+  formats::drop_pages({static_cast<const std::byte*>(file.data_ptr()), file.nbytes()});
+  parameter.value = at::from_blob(
+      file.data_ptr(), file.sizes(), [file](void*) {}, file.options());  // counted by nobody
 }
 
 class Packer {
@@ -108,6 +119,9 @@ class Packer {
         packed->pack(parameter.value.detach().contiguous());
       }
       parameter.packed = packed;
+      if (parameter.is_pure_factor && packed->serves_both() && parameter.stored.defined()) {
+        give_back(parameter);
+      }
     }
   }
 

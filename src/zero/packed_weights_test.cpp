@@ -1,11 +1,15 @@
 #include "zero/packed_weights.h"
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include "comm/make.h"
+#include "formats/mapped_file.h"
+#include "zero/frozen_weights.h"
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
@@ -108,6 +112,42 @@ TEST(PackedWeights, AreEachRanksOwnWhereNothingIsShared) {
     list.clear();
     EXPECT_EQ(tally->bytes(memory::Purpose::kWeights), 0);
   });
+}
+
+// `first` lies in a file, as does `second`, of which rows are looked up as well.
+TEST(PackedWeights, GiveBackThePagesOfTheFileThatTheyReplace) {
+  const auto alone = comm::make_local_communicator();
+  const auto tally = std::make_shared<memory::Tally>();
+  for (const Packing packing : {Packing::kForward, Packing::kBoth}) {
+    const std::filesystem::path path = testing::TempDir() + "/weights";
+    constexpr std::int64_t kBytes = kOut * kIn * 2;
+    std::ofstream(path, std::ios::binary)
+        .write(static_cast<const char*>(at::cat({numbers(0), numbers(1)}).data_ptr()), 2 * kBytes);
+    const auto file = std::make_shared<formats::MappedFile>(path);
+    models::UnitList list = units();
+    for (const std::size_t index : {0U, 1U}) {
+      models::Parameter& parameter = list.front()->parameters()[index];
+      parameter.stored = at::from_blob(
+          const_cast<std::byte*>(file->bytes().data()) + static_cast<std::int64_t>(index) * kBytes,
+          {kOut, kIn},
+          [file](void*) {},
+          at::TensorOptions(at::kBFloat16));
+      parameter.value.reset();
+    }
+    list.front()->parameters().front().is_pure_factor = true;
+    hold_frozen(list, {.dtype = at::kBFloat16}, *alone, tally);
+    const std::int64_t held = tally->bytes(memory::Purpose::kWeights);
+    EXPECT_EQ(held, 2 * kBytes);
+    pack_frozen(list, {.packing = packing}, *alone, tally);
+    const std::int64_t packed = 2 * bytes_of_one(packing);
+    const bool gives_back = packing == Packing::kBoth && packed > 0;
+    EXPECT_EQ(tally->bytes(memory::Purpose::kWeights), held + packed - (gives_back ? kBytes : 0));
+    if (packing == Packing::kBoth) {
+      expect_right(list, packed > 0);
+    }
+    EXPECT_TRUE(at::equal(list.front()->parameters()[0].value, numbers(0)));  // once more
+    EXPECT_TRUE(at::equal(list.front()->parameters()[1].value, numbers(1)));
+  }
 }
 
 TEST(PackedWeights, AreThereWhereTheyAreAskedForAlone) {

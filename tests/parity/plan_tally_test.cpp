@@ -82,6 +82,7 @@ plan::PlanInput plan_of(const Setting& setting) {
   input.stage = setting.stage;
   input.gradient_checkpointing = setting.recompute;
   input.share_frozen = true;
+  input.reads_file_as_stored = setting.dtype == at::kFloat;  // as the files have them
   input.packed = packed_of(setting);
   input.ranks = input.ranks_per_node = setting.ranks;
   input.offload = {
