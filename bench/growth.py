@@ -25,7 +25,7 @@ SERIES = {
     "tokens": ("tokens a row (135M, 1 row)", [128, 256, 512, 1024, 2048, 4096, 8192],
                lambda n: ("135M", 1, n, 1)),
     "rows": ("rows (135M, 256 tokens)", [1, 2, 4, 8, 16], lambda n: ("135M", n, 256, 1)),
-    "ranks": ("ranks (135M, 2 rows of 256 tokens each, stage 2)", [1, 2, 4], lambda n: ("135M", 2, 256, n)),
+    "ranks": ("ranks (135M, 2 x 256 each, stage 2)", [1, 2, 4], lambda n: ("135M", 2, 256, n)),
     "size": ("model (1 row of 512 tokens)", list(SHAPES), lambda name: (name, 1, 512, 1)),
 }
 
