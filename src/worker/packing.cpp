@@ -6,7 +6,9 @@
 
 #include "base/log.h"
 #include "base/machine_memory.h"
+#include "plan/byte_size.h"
 #include "plan/packing.h"
+#include <fmt/format.h>
 
 namespace zeroth::worker {
 namespace {
@@ -25,6 +27,19 @@ std::int64_t free_shared_memory() {
   std::error_code error;
   const auto space = std::filesystem::space("/dev/shm", error);
   return error ? 0 : static_cast<std::int64_t>(space.available);
+}
+
+std::int64_t packed_for_forward(const models::Model& model, at::ScalarType dtype) {
+  std::int64_t bytes = 0;
+  for (const auto& unit : model.units) {
+    for (const models::Parameter& parameter : unit->parameters()) {
+      if (parameter.is_factor) {
+        const std::vector<std::int64_t> sizes = parameter.sizes();
+        bytes += PackedWeight::bytes_for({sizes[0], sizes[1], dtype}, Packing::kForward);
+      }
+    }
+  }
+  return bytes;
 }
 
 // Hosts differ in what is free, and every rank must do the same.
@@ -73,21 +88,22 @@ kernels::Packing inference_packing(const config::RunConfig& config,
     return Packing::kNone;
   }
   const auto width = static_cast<std::int64_t>(c10::elementSize(dtype));
-  std::int64_t bytes = model.num_parameters() * width;
-  for (const auto& unit : model.units) {
-    for (const models::Parameter& parameter : unit->parameters()) {
-      if (parameter.is_factor) {
-        const std::vector<std::int64_t> sizes = parameter.sizes();
-        bytes += PackedWeight::bytes_for({sizes[0], sizes[1], dtype}, Packing::kForward);
-      }
-    }
-  }
+  const std::int64_t packed = packed_for_forward(model, dtype);
+  const std::int64_t bytes = model.num_parameters() * width + packed;
   const bool shares = config.model.share_frozen && comm.size() > 1;
   const std::int64_t copies = shares ? 1 : comm.on_host().size;
   const bool fits =
       2 * bytes * copies <= available_memory() && (!shares || bytes <= free_shared_memory());
   const bool asked = config.pack_weights == config::PackWeights::kForward;
-  return least_of_all(fits || asked ? 1 : 0, comm) > 0 ? Packing::kForward : Packing::kNone;
+  const bool packs = least_of_all(fits || asked ? 1 : 0, comm) > 0;
+  if (packed > 0) {
+    log::info(packs ? fmt::format("weights are packed for forward, {} a host",
+                                  plan::byte_text(Bytes(packed * copies)))
+                    : fmt::format("weights are not packed: {} should be free, and {} are",
+                                  plan::byte_text(Bytes(2 * bytes * copies)),
+                                  plan::byte_text(Bytes(available_memory()))));
+  }
+  return packs ? Packing::kForward : Packing::kNone;
 }
 
 }  // namespace zeroth::worker
