@@ -47,7 +47,7 @@ set_target_properties(zeroth_archive PROPERTIES
 set(ZEROTH_PACKAGES)
 set(ZEROTH_LINKS)
 foreach(external ${externals})
-  if(external MATCHES "^(fmt|yaml-cpp|Threads|OpenMP|MPI)::" OR external STREQUAL "yaml-cpp")
+  if(external MATCHES "^(fmt|yaml-cpp|Threads|OpenMP|MPI|ZLIB)::" OR external STREQUAL "yaml-cpp")
     string(REGEX REPLACE "::.*" "" package ${external})
     list(APPEND ZEROTH_PACKAGES ${package})
     list(APPEND ZEROTH_LINKS ${external})

@@ -6,7 +6,7 @@ set -eu
 # The same names on Debian 12 (tested), Debian 13 and Ubuntu 24.04 (from universe).
 PACKAGES="cmake ninja-build g++ pkg-config git
 libtorch-dev libdnnl-dev
-nlohmann-json3-dev libfmt-dev libpcre2-dev libutf8proc-dev libxxhash-dev libminizip-dev
+nlohmann-json3-dev libfmt-dev libpcre2-dev libutf8proc-dev libxxhash-dev libminizip-dev zlib1g-dev
 libopenmpi-dev openmpi-bin liburing-dev libhwy-dev
 libyaml-cpp-dev libgtest-dev"
 
@@ -40,7 +40,7 @@ if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>
   say "  cmake --preset release && cmake --build --preset release" >&2
   say "$PACKAGES" | tr '\n' ' ' >&2
   printf '\n' >&2
-  say "that is: CMake 3.25+, Ninja, a C++20 compiler, LibTorch 1.13 or newer, oneDNN, nlohmann-json, fmt, PCRE2, utf8proc, xxHash, liburing, Highway, GoogleTest" >&2
+  say "that is: CMake 3.25+, Ninja, a C++20 compiler, LibTorch 1.13 or newer, oneDNN, nlohmann-json, fmt, PCRE2, utf8proc, xxHash, zlib, liburing, Highway, GoogleTest" >&2
   exit 6
 fi
 

@@ -48,14 +48,14 @@ std::optional<std::int64_t> rows_to_train(config::Resolution& resolution) {
   if (!resolution.problems.empty()) {
     return std::nullopt;
   }
-  for (const std::string& file : resolution.config.data.dataset) {
-    std::error_code error;
-    if (!std::filesystem::exists(file, error)) {
-      resolution.config.notices.push_back(file +
-                                          " is not on this machine: its rows are not counted");
-    }
-  }
   try {
+    for (const data::Source& source : inputs::sources_of(resolution.config.data.dataset)) {
+      std::error_code error;
+      if (!std::filesystem::exists(source.file, error)) {
+        resolution.config.notices.push_back(source.file.string() +
+                                            " is not on this machine: its rows are not counted");
+      }
+    }
     return inputs::count_training_rows(resolution.config, kMostBytes);
   } catch (const Error& error) {
     resolution.config.notices.push_back("the rows cannot be counted: " + first_line(error));

@@ -11,6 +11,7 @@
 #include "checkpoint/folder.h"
 #include "formats/adapter.h"
 #include "formats/safetensors.h"
+#include "inputs/data_inputs.h"
 #include "shapes/families.h"
 #include <fmt/format.h>
 
@@ -60,10 +61,12 @@ void check_data_file(const std::string& file) {
   }
   const bool bare_name = file.find('/') == std::string::npos && !fs::path(file).has_extension();
   if (bare_name) {
-    throw Error(ErrorKind::kNotSupported,
-                fmt::format("there is no file {}, and names of dataset_info.json are not read "
-                            "yet\n  Give the path of the data file.",
-                            file));
+    throw Error(
+        ErrorKind::kData,
+        fmt::format("there is neither a file {} nor a dataset_info.json that would know the "
+                    "name\n  Give the path of the data file, or --dataset_dir with the "
+                    "folder of dataset_info.json.",
+                    file));
   }
   throw Error(
       ErrorKind::kData,
@@ -105,8 +108,8 @@ void check_model_folder(const config::ModelSettings& model) {
 
 void check_data_files(const config::DataSettings& data) {
   for (const auto* files : {&data.dataset, &data.eval_dataset}) {
-    for (const std::string& file : *files) {
-      check_data_file(file);
+    for (const data::Source& source : inputs::sources_of(*files)) {
+      check_data_file(source.file.string());
     }
   }
 }

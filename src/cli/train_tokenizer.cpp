@@ -12,6 +12,8 @@
 #include "data/bad_rows.h"
 #include "data/data_file.h"
 #include "data/row_reader.h"
+#include "data/rows.h"
+#include "inputs/data_inputs.h"
 #include "text/bpe_trainer.h"
 #include <fmt/format.h>
 
@@ -20,8 +22,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Takes the texts of one row, whichever of these columns it has.
-std::string take_row(const Json& row, Texts& texts) {
+// Takes the texts under whichever of these columns the row has.
+bool take_columns(const Json& row, Texts& texts) {
   bool found = false;
   for (const char* column : {"instruction", "input", "output", "text"}) {
     if (row.is_object() && row.contains(column) && row[column].is_string()) {
@@ -29,22 +31,41 @@ std::string take_row(const Json& row, Texts& texts) {
       found = true;
     }
   }
-  return found ? "" : "has no text under instruction, input, output or text";
+  return found;
 }
 
-Texts read_texts(const std::vector<std::filesystem::path>& files) {
+// Takes all texts of a row of any format, or says what is wrong with it.
+std::string take_row(const Json& row, const data::RowColumns& columns, Texts& texts) {
+  if (!columns.named && take_columns(row, texts)) {
+    return {};
+  }
+  std::string problem;
+  const data::Conversation chat = data::parse_row(row, columns, data::Answer::kOptional, problem);
+  if (!problem.empty()) {
+    return columns.named ? problem : "has no text under instruction, input, output or text";
+  }
+  texts.push_back(chat.system);
+  for (const text::Turn& turn : chat.turns) {
+    texts.insert(texts.end(), {turn.user, turn.assistant});
+  }
+  return {};
+}
+
+Texts read_texts(const data::Sources& sources) {
   Texts texts;
   data::BadRows bad_rows;
   std::int64_t num_rows = 0;
+  data::RowColumns columns;
   const data::RowFormat format{
-      .take = [&](const data::RowPlace&, const Json& row) { return take_row(row, texts); },
+      .take = [&](const data::RowPlace&, const Json& row) { return take_row(row, columns, texts); },
       .name_foreign = [](const Json&) { return std::string(); }};
-  for (const std::filesystem::path& path : files) {
-    const data::DataFile file = data::open_data_file(path);
+  for (const data::Source& source : sources) {
+    const data::DataFile file = data::open_data_file(source.file);
+    columns = source.columns.value_or(data::RowColumns{});
     if (file.format == data::FileFormat::kPlainText) {
       texts.emplace_back(file.text());
     } else {
-      num_rows += data::read_json_rows(file, -1, format, bad_rows);
+      num_rows += data::read_rows(file, -1, format, bad_rows);
     }
   }
   bad_rows.raise_if_any(num_rows, false);
@@ -81,9 +102,7 @@ int run_train_tokenizer(Arguments arguments) {
   const config::RunConfig config = config::resolve(config::Command::kTrainTokenizer, arguments, {});
   check_data_files(config.data);
   check_output_folder(config, {"tokenizer.json"});
-  const std::vector<std::filesystem::path> files(config.data.dataset.begin(),
-                                                 config.data.dataset.end());
-  const Texts texts = read_texts(files);
+  const Texts texts = read_texts(inputs::sources_of(config.data.dataset));
   const OutputFolder output(config.output.output_dir);
   text::TrainerSettings settings;
   settings.vocab_size = config.vocab_size;

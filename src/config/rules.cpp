@@ -34,6 +34,13 @@ void check_rows(const Values& values, Problems& problems) {
                     val_size,
                     shown(values["eval_dataset"])));
   }
+  if (values.command() == Command::kTrain && values["train_on_prompt"] == true &&
+      values["mask_history"] == true) {
+    problems.add(
+        ProblemKind::kConflict,
+        "mask_history",
+        "--mask_history trains the last answer alone, --train_on_prompt all tokens: give one");
+  }
   if (val_size > 1 && std::floor(val_size) != val_size) {
     problems.add(
         ProblemKind::kConflict,

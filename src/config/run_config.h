@@ -99,7 +99,10 @@ struct DataSettings {
   std::string prompt_template;  // empty: not given
   std::int64_t cutoff_len = 0;  // 0: by default, which needs the model's config: longest_row()
   std::int64_t max_samples = -1;
+  std::vector<std::string> dataset_columns;  // name=column; empty: as the rows themselves say
+  std::string default_system;                // of rows without one
   bool train_on_prompt = false;
+  bool mask_history = false;
   bool skip_bad_rows = false;
   bool packing = true;
   bool shuffle = true;

@@ -7,13 +7,13 @@ namespace {
 
 std::string problem_of(const std::string& json, Answer answer = Answer::kRequired) {
   std::string problem;
-  (void)parse_alpaca_row(Json::parse(json), answer, problem);
+  (void)parse_alpaca_row(Json::parse(json), {}, answer, problem);
   return problem;
 }
 
-AlpacaRow row_of(const std::string& json) {
+Conversation row_of(const std::string& json) {
   std::string problem;
-  AlpacaRow row = parse_alpaca_row(Json::parse(json), Answer::kRequired, problem);
+  Conversation row = parse_alpaca_row(Json::parse(json), {}, Answer::kRequired, problem);
   EXPECT_EQ(problem, "") << json;
   return row;
 }
@@ -66,22 +66,6 @@ TEST(Alpaca, TheAnswerMayBeAbsentWhereItIsOptional) {
   EXPECT_EQ(problem_of(R"({"instruction": "a", "output": null})", Answer::kOptional), "");
   EXPECT_NE(problem_of(R"({"instruction": "a", "output": 1})", Answer::kOptional), "");
   EXPECT_NE(problem_of(R"({"instruction": "a", "ouput": "b"})", Answer::kOptional), "");
-}
-
-TEST(Alpaca, NamesOtherFormats) {
-  const auto says = [](const std::string& json, const std::string& part) {
-    return foreign_to_alpaca(Json::parse(json)).find(part) != std::string::npos;
-  };
-  EXPECT_TRUE(says(R"({"conversations": []})", "sharegpt rows"));
-  EXPECT_TRUE(says(R"([{"from": "human", "value": "x"}])", "sharegpt rows"));
-  EXPECT_TRUE(says(R"({"messages": []})", "OpenAI messages rows"));
-  EXPECT_TRUE(says(R"([{"role": "user", "content": "x"}])", "OpenAI messages rows"));
-  EXPECT_TRUE(says(R"({"question": "q", "answer": "a"})",
-                   R"(the columns are "question", "answer"; mapping columns)"));
-  EXPECT_TRUE(says(R"({"prompt": "q", "chosen": "a", "rejected": "b"})", "preference rows"));
-  EXPECT_TRUE(says(R"({"text": "q"})", "--stage pt"));
-  EXPECT_EQ(foreign_to_alpaca(Json::parse(R"({"instuction": "a", "ouput": "b"})")), "");
-  EXPECT_EQ(foreign_to_alpaca(Json::parse("7")), "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "data/gzip.h"
 #include <fmt/format.h>
 
 namespace zeroth::data {
@@ -23,6 +24,12 @@ std::string lower_extension(const std::filesystem::path& path) {
 
 FileFormat format_of(const std::filesystem::path& path) {
   const std::string extension = lower_extension(path);
+  if (extension == ".gz" && path.stem().has_extension()) {
+    return format_of(path.stem());
+  }
+  if (extension == ".csv") {
+    return FileFormat::kCsv;
+  }
   if (extension == ".json") {
     return FileFormat::kJson;
   }
@@ -34,10 +41,12 @@ FileFormat format_of(const std::filesystem::path& path) {
   }
   throw Error(
       ErrorKind::kNotSupported,
-      fmt::format("{}: {} is not supported as a data file\n  Convert it to .json (an array of "
-                  "objects) or .jsonl (one object a line); .txt serves --stage pt.",
-                  path.string(),
-                  extension.empty() ? "a name without extension" : "\"" + extension + "\""));
+      fmt::format(
+          "{}: {} is not supported as a data file\n  Convert it to .json (an array of "
+          "objects), .jsonl (one object a line) or .csv; .txt serves --stage pt. Each may be "
+          "packed by gzip.",
+          path.string(),
+          extension.empty() ? "a name without extension" : "\"" + extension + "\""));
 }
 
 void require_file(const std::filesystem::path& path) {
@@ -76,6 +85,9 @@ DataFile open_data_file(const std::filesystem::path& path) {
   require_file(path);
   DataFile file{.path = &path, .format = format_of(path), .content = {}};
   file.content = read_file(path, ErrorKind::kData);
+  if (is_gzip(file.content)) {
+    file.content = unpacked(file.content, path);
+  }
   if (is_utf16(file.content)) {
     throw Error(ErrorKind::kData,
                 fmt::format("{} is UTF-16\n  Convert it: iconv -f UTF-16 -t UTF-8 {} > ...",

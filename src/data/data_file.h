@@ -9,6 +9,7 @@ namespace zeroth::data {
 enum class FileFormat {
   kJson,
   kJsonLines,
+  kCsv,
   kPlainText
 };  // by name; what a JSON file really holds is seen later
 
@@ -21,8 +22,9 @@ struct DataFile {
   [[nodiscard]] std::string_view text() const noexcept;  // without a byte order mark
 };
 
-// kNotSupported for any format but .json, .jsonl and .txt; kData for missing, empty, or UTF-16
-// files. `path` must outlive the result.
+// Unpacked where it is gzip's, whatever its name. kNotSupported for any format but .json, .jsonl,
+// .csv and .txt, each also as .gz; kData for missing, empty, broken or UTF-16 files. `path` must
+// outlive the result.
 [[nodiscard]] DataFile open_data_file(const std::filesystem::path& path);
 
 }  // namespace zeroth::data

@@ -17,19 +17,32 @@ TurnLengths lengths_of(const EncodedTurn& turn) {
           .answer = static_cast<std::int64_t>(turn.answer.size())};
 }
 
-void append_turn(Example& example,
-                 const EncodedTurn& turn,
-                 TurnLengths kept,
-                 bool train_on_prompt) {
+void append_turn(
+    Example& example, const EncodedTurn& turn, TurnLengths kept, Trains trains, bool is_last) {
   const auto append =
       [&](const std::vector<text::TokenId>& ids, std::int64_t count, std::int64_t trained) {
         example.input_ids.insert(example.input_ids.end(), ids.begin(), ids.begin() + count);
         example.labels.insert(example.labels.end(), ids.begin(), ids.begin() + trained);
         example.labels.resize(example.input_ids.size(), kIgnoreLabel);
       };
-  const auto targets = static_cast<std::int64_t>(turn.num_answer_targets);
-  append(turn.prompt, kept.prompt, train_on_prompt ? kept.prompt : 0);
+  const bool answered = trains != Trains::kLastAnswer || is_last;
+  const auto targets = answered ? static_cast<std::int64_t>(turn.num_answer_targets) : 0;
+  append(turn.prompt, kept.prompt, trains == Trains::kEverything ? kept.prompt : 0);
   append(turn.answer, kept.answer, std::min(kept.answer, targets));
+}
+
+// The turn that is trained for certain has the first claim on the room.
+std::vector<TurnLengths> fit_turns(std::span<const EncodedTurn> turns,
+                                   std::int64_t cutoff_len,
+                                   Trains trains) {
+  std::vector<TurnLengths> kept(turns.size());
+  std::int64_t budget = cutoff_len;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const std::size_t turn = trains == Trains::kLastAnswer ? turns.size() - 1 - i : i;
+    kept[turn] = fit_turn(lengths_of(turns[turn]), budget);
+    budget -= kept[turn].prompt + kept[turn].answer;
+  }
+  return kept;
 }
 
 // FNV-1a over 32-bit words.
@@ -61,15 +74,14 @@ class Fingerprint {
 
 Example join_turns(std::span<const EncodedTurn> turns,
                    std::int64_t cutoff_len,
-                   bool train_on_prompt,
+                   Trains trains,
                    std::int64_t& tokens_cut) {
+  const std::vector<TurnLengths> kept = fit_turns(turns, cutoff_len, trains);
   Example example;
-  for (const EncodedTurn& turn : turns) {
-    const auto used = static_cast<std::int64_t>(example.input_ids.size());
-    const TurnLengths full = lengths_of(turn);
-    const TurnLengths kept = fit_turn(full, cutoff_len - used);
-    append_turn(example, turn, kept, train_on_prompt);
-    tokens_cut += full.prompt + full.answer - kept.prompt - kept.answer;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const TurnLengths full = lengths_of(turns[i]);
+    append_turn(example, turns[i], kept[i], trains, i + 1 == turns.size());
+    tokens_cut += full.prompt + full.answer - kept[i].prompt - kept[i].answer;
   }
   return example;
 }
@@ -94,10 +106,10 @@ void require_embedded(std::span<const text::TokenId> ids,
                           place.file->string()));
 }
 
-void refuse_empty(const RowCounts& counts, std::span<const std::filesystem::path> files) {
+void refuse_empty(const RowCounts& counts, const Sources& sources) {
   std::vector<std::string> names;
-  for (const auto& file : files) {
-    names.push_back(file.string());
+  for (const Source& source : sources) {
+    names.push_back(source.file.string());
   }
   throw Error(
       ErrorKind::kData,
@@ -113,9 +125,9 @@ void refuse_empty(const RowCounts& counts, std::span<const std::filesystem::path
           counts.dropped_unlabelled));
 }
 
-void finish_dataset(Dataset& dataset, std::span<const std::filesystem::path> files) {
+void finish_dataset(Dataset& dataset, const Sources& sources) {
   if (dataset.examples.empty()) {
-    refuse_empty(dataset.counts, files);
+    refuse_empty(dataset.counts, sources);
   }
   Fingerprint fingerprint;
   std::int64_t row = 0;

@@ -8,10 +8,10 @@
 
 namespace zeroth::data {
 
-Dataset load_examples(const std::vector<std::filesystem::path>& files,
+Dataset load_examples(const Sources& sources,
                       const text::Tokenizer& tokenizer,
                       const LoadSettings& settings) {
-  ZEROTH_CHECK(!files.empty(), "no data files to load");
+  ZEROTH_CHECK(!sources.empty(), "no data files to load");
   ZEROTH_CHECK(settings.embedding_rows > 0, "embedding_rows was not given");
   if (settings.cutoff_len < 2) {
     throw Error(ErrorKind::kConfig,
@@ -20,8 +20,8 @@ Dataset load_examples(const std::vector<std::filesystem::path>& files,
                             "or more.",
                             settings.cutoff_len));
   }
-  return settings.stage == Stage::kPretrain ? load_pretrain(files, tokenizer, settings)
-                                            : load_supervised(files, tokenizer, settings);
+  return settings.stage == Stage::kPretrain ? load_pretrain(sources, tokenizer, settings)
+                                            : load_supervised(sources, tokenizer, settings);
 }
 
 }  // namespace zeroth::data

@@ -4,6 +4,7 @@
 
 #include "data/test_support.h"
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 namespace zeroth::data {
 namespace {
@@ -20,6 +21,22 @@ using Ids = std::vector<text::TokenId>;
 Ids operator+(Ids a, const Ids& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
+}
+
+// One member.
+std::string gzip(std::string content) {
+  z_stream stream{};
+  constexpr int kGzip = 16 + MAX_WBITS;
+  ::deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(::deflateBound(&stream, content.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(content.data());
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(::deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  ::deflateEnd(&stream);
+  return packed;
 }
 
 class Load : public ::testing::Test {
@@ -59,7 +76,7 @@ TEST_F(Load, D09_OnlyTheAnswerIsTrainedUnlessAsked) {
   Dataset dataset = load_row(kSixAndFour);
   EXPECT_EQ(dataset.num_tokens, 10);
   EXPECT_EQ(dataset.num_targets, 4);
-  settings_.train_on_prompt = true;
+  settings_.trains = Trains::kEverything;
   dataset = load_row(kSixAndFour);
   EXPECT_EQ(dataset.examples[0].labels, dataset.examples[0].input_ids);
   EXPECT_EQ(dataset.num_targets, 9);  // the first of ten is never predicted
@@ -205,23 +222,23 @@ TEST_F(Load, NoUsableRowIsAnErrorWithTheCounts) {
 TEST_F(Load, AFileOfAnotherFormatIsNamedOnce) {
   settings_.skip_bad_rows = true;  // no help against a wrong format
   const std::string message =
-      refusal("d.jsonl", "{\"conversations\": []}\n{\"conversations\": []}\n");
-  EXPECT_HAS(message, "d.jsonl: sharegpt rows (\"conversations\") are not supported yet");
+      refusal("d.jsonl", "{\"chosen\": 1, \"rejected\": 2}\n{\"chosen\": 1, \"rejected\": 2}\n");
+  EXPECT_HAS(message, "d.jsonl: preference rows (\"chosen\", \"rejected\") are not supported");
   EXPECT_EQ(message.find("rows cannot be used"), std::string::npos);
 }
 
 TEST_F(Load, AForeignFileDoesNotHideTheBadRowsOfAnother) {
   const auto a = folder_.write("a.jsonl", "{\"instruction\": \"a\"}\n");
-  const auto b = folder_.write("b.jsonl", "{\"messages\": []}\n");
+  const auto b = folder_.write("b.jsonl", "{\"chosen\": 1, \"rejected\": 2}\n");
   const std::string message = error_of(ErrorKind::kData, [&] {
     (void)load_examples({a, b}, tokenizer_, settings_);
   });
-  EXPECT_HAS(message, "b.jsonl: OpenAI messages rows");
+  EXPECT_HAS(message, "b.jsonl: preference rows");
   EXPECT_HAS(message, "a.jsonl:1: missing \"output\"");
 }
 
 TEST_F(Load, FilesThatAreNoDataFiles) {
-  EXPECT_HAS(refusal("d.csv", "a,b\n", ErrorKind::kNotSupported), "\".csv\" is not supported");
+  EXPECT_HAS(refusal("d.tsv", "a\tb\n", ErrorKind::kNotSupported), "\".tsv\" is not supported");
   EXPECT_HAS(refusal("d.parquet", "PAR1", ErrorKind::kNotSupported),
              "\".parquet\" is not supported");
   EXPECT_HAS(refusal("d.json", " \n"), "is empty");
@@ -237,6 +254,66 @@ TEST_F(Load, FilesThatAreNoDataFiles) {
   EXPECT_HAS(error_of(ErrorKind::kNotSupported,
                       [&] { (void)load_examples({folder_.path()}, tokenizer_, settings_); }),
              "is a folder");
+}
+
+TEST_F(Load, CsvRowsAreRowsLikeOthers) {
+  const Dataset dataset =
+      load("d.csv", "output,instruction\r\n\"x\"\"y\nz\",abc\r\n\r\nxyz,\"a,b\"\n");
+  ASSERT_EQ(dataset.counts.kept, 2);
+  EXPECT_EQ(dataset.examples[0].input_ids, Ids{kBos} + ids_of("abcx\"y\nz") + Ids{kEos});
+  EXPECT_EQ(dataset.examples[1].input_ids, Ids{kBos} + ids_of("a,bxyz") + Ids{kEos});
+}
+
+TEST_F(Load, WhatIsWrongWithACsvFileIsSaidWithItsLine) {
+  const std::string bad = refusal("d.csv", "instruction,output\n\"a\nb\",c\nd\ne,f,g\nh,\xff\n");
+  EXPECT_HAS(bad, "d.csv:4 (row 2): 1 fields, and 2 columns have names");
+  EXPECT_HAS(bad, "d.csv:5 (row 3): 3 fields");
+  EXPECT_HAS(bad, "d.csv:6 (row 4): byte 0xff at line 6");
+  EXPECT_HAS(refusal("e.csv", "a,a\n1,2\n"), "two columns are named \"a\"");
+  EXPECT_HAS(refusal("f.csv", "a,\n1,2\n"), "a column has no name");
+  EXPECT_HAS(refusal("g.csv", "instruction,output\n\"a,b\n"),
+             "g.csv:2: a quote opens here and never closes");
+  EXPECT_HAS(refusal("h.csv", "instruction,output\n\"a\"b,c\n"), "behind the closing quote");
+  EXPECT_HAS(refusal("i.csv", "question,answer\na,b\n"), "--dataset_columns");
+  EXPECT_HAS(refusal("j.csv", "instruction,output\n"), "Of 0 rows read");
+}
+
+// By their content, since names are changed on the way.
+TEST_F(Load, FilesPackedByGzipAreUnpacked) {
+  const std::string row = kSixAndFour;
+  const std::string packed = gzip(row + "\n") + gzip(row + "\n");  // two members, as `cat` joins
+  EXPECT_EQ(load("d.jsonl.gz", packed).counts.kept, 2);
+  EXPECT_EQ(load("d.jsonl", packed).counts.kept, 2);
+  EXPECT_HAS(refusal("e.jsonl.gz", packed.substr(0, packed.size() - 3)), "ends too early");
+  std::string broken = packed;
+  broken[packed.size() / 4] ^= 0x55;
+  EXPECT_HAS(refusal("f.jsonl.gz", broken), "gzip data");
+  EXPECT_HAS(refusal("g.jsonl.gz", packed + "x"), "something else behind");
+}
+
+TEST_F(Load, AMappingAndASystemTextOfTheRun) {
+  settings_.columns = named_columns(std::vector<std::string>{"prompt=q", "response=a"}, "here");
+  settings_.prompt_template = "alpaca";
+  settings_.default_system = "S";
+  const Dataset dataset = load("d.json", R"([{"q": "x", "a": "y", "instruction": "not this"}])");
+  EXPECT_EQ(dataset.examples.at(0).input_ids,
+            Ids{kBos} + ids_of("S\n\n### Instruction:\nx\n\n### Response:\ny") + Ids{kEos});
+}
+
+// Each answer and its end token, no header and no question (case D11).
+TEST_F(Load, D11_EveryAnswerOfAChatIsTrainedAndNothingElse) {
+  settings_.prompt_template = "default";
+  const std::string chat =
+      R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "bc"},
+          {"role": "user", "content": "d"}, {"role": "assistant", "content": "ef"}])";
+  const auto labels_of = [&] {
+    Ids labels = load("d.json", "[" + chat + "]").examples.at(0).labels;
+    std::erase(labels, kIgnoreLabel);
+    return labels;
+  };
+  EXPECT_EQ(labels_of(), ids_of("bc") + Ids{kEos} + ids_of("ef") + Ids{kEos});
+  settings_.trains = Trains::kLastAnswer;
+  EXPECT_EQ(labels_of(), ids_of("ef") + Ids{kEos});
 }
 
 TEST_F(Load, AByteOrderMarkIsNoPartOfTheText) {

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "data/alpaca.h"
 #include "data/data_file.h"
 #include "data/encode.h"
 #include "data/row_reader.h"
+#include "data/rows.h"
 #include "data/supervised.h"
 
 namespace zeroth::data {
@@ -43,27 +43,28 @@ void read_plain_text(const DataFile& file, Documents& result, BadRows& bad_rows)
   }
 }
 
-Documents read_documents(std::span<const std::filesystem::path> files,
-                         const LoadSettings& settings) {
+Documents read_documents(const Sources& sources, const LoadSettings& settings) {
   Documents result;
   BadRows bad_rows;
+  std::string column;
   const auto take = [&](const RowPlace& place, const Json& value) {
     std::string problem;
-    std::string text = parse_text_row(value, problem);
+    std::string text = parse_text_row(value, column, problem);
     if (problem.empty()) {
       keep_document(result, place, std::move(text));
     }
     return problem;
   };
-  for (const auto& path : files) {
-    const DataFile file = open_data_file(path);
+  for (const Source& source : sources) {
+    const DataFile file = open_data_file(source.file);
+    column = source.columns ? source.columns->prompt : "text";
     if (file.format == FileFormat::kPlainText) {
       read_plain_text(file, result, bad_rows);
     } else {
-      result.counts.read += read_json_rows(file,
-                                           settings.max_samples,
-                                           {.take = take, .name_foreign = foreign_to_pretraining},
-                                           bad_rows);
+      result.counts.read += read_rows(file,
+                                      settings.max_samples,
+                                      {.take = take, .name_foreign = foreign_to_pretraining},
+                                      bad_rows);
     }
   }
   bad_rows.raise_if_any(result.counts.read, settings.skip_bad_rows);
@@ -134,10 +135,10 @@ void Packer::close_row() {
   rows_.push_back(as_row(std::exchange(open_row_, {})));
 }
 
-Dataset load_pretrain(std::span<const std::filesystem::path> files,
+Dataset load_pretrain(const Sources& sources,
                       const text::Tokenizer& tokenizer,
                       const LoadSettings& settings) {
-  Documents read = read_documents(files, settings);
+  Documents read = read_documents(sources, settings);
   Dataset dataset;
   dataset.counts = read.counts;
   const std::string bos = written_bos(tokenizer);
@@ -154,7 +155,7 @@ Dataset load_pretrain(std::span<const std::filesystem::path> files,
     }
   }
   dataset.counts.tokens_cut += packer.finish();
-  finish_dataset(dataset, files);
+  finish_dataset(dataset, sources);
   return dataset;
 }
 

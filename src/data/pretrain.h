@@ -28,7 +28,7 @@ class Packer {
   std::vector<text::TokenId> open_row_;
 };
 
-[[nodiscard]] Dataset load_pretrain(std::span<const std::filesystem::path> files,
+[[nodiscard]] Dataset load_pretrain(const Sources& sources,
                                     const text::Tokenizer& tokenizer,
                                     const LoadSettings& settings);
 

@@ -17,7 +17,7 @@ using Ids = std::vector<text::TokenId>;
 
 class Pretrain : public ::testing::Test {
  protected:
-  Dataset load(const std::vector<std::filesystem::path>& files) {
+  Dataset load(const Sources& files) {
     return load_examples(files, tokenizer_, settings_);
   }
 
@@ -80,7 +80,7 @@ TEST_F(Pretrain, RowsForTheOtherStageAreNamed) {
   };
   EXPECT_HAS(refusal(R"([{"instruction": "a", "output": "b"}])"),
              "alpaca rows are for supervised training");
-  EXPECT_HAS(refusal(R"([{"messages": []}])"), "OpenAI messages rows");
+  EXPECT_HAS(refusal(R"([{"messages": []}])"), "chats are for supervised training");
   EXPECT_HAS(refusal(R"([{"texts": "a"}])"), "missing \"text\" (found \"texts\")");
   EXPECT_HAS(refusal(R"([{"text": "a"}, {"text": 1}])"),
              "d.json:1 (row 2): \"text\": expected string, got number");

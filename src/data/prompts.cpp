@@ -38,14 +38,14 @@ std::string length_problem(std::size_t num_tokens, std::int64_t cutoff_len) {
 
 }  // namespace
 
-std::vector<Prompt> load_prompts(const std::vector<std::filesystem::path>& files,
+std::vector<Prompt> load_prompts(const Sources& sources,
                                  const text::Tokenizer& tokenizer,
                                  const LoadSettings& settings,
                                  RowCounts* counts) {
-  ZEROTH_CHECK(!files.empty(), "no data files to load");
+  ZEROTH_CHECK(!sources.empty(), "no data files to load");
   ZEROTH_CHECK(settings.embedding_rows > 0, "embedding_rows was not given");
   const auto format = text::PromptTemplate::named(settings.prompt_template);
-  SupervisedRows read = read_supervised_rows(files, settings, Answer::kOptional);
+  SupervisedRows read = read_supervised_rows(sources, settings, Answer::kOptional);
   std::vector<Prompt> prompts;
   BadRows bad_rows;
   for (auto& [place, row] : read.rows) {
@@ -66,7 +66,7 @@ std::vector<Prompt> load_prompts(const std::vector<std::filesystem::path>& files
   read.counts.dropped_bad += bad_rows.count();
   read.counts.kept = static_cast<std::int64_t>(prompts.size());
   if (prompts.empty()) {
-    refuse_empty(read.counts, files);
+    refuse_empty(read.counts, sources);
   }
   if (counts != nullptr) {
     *counts = read.counts;

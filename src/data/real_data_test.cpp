@@ -72,14 +72,40 @@ TEST(RealData, ChinesePoemsKeepTheirText) {
   }
 }
 
-TEST(RealData, OtherFormatsAreNamed) {
+struct File {
+  const char* name;
+  std::vector<std::string> columns;
+  std::int64_t rows, with_answer;
+};
+
+TEST(RealData, EveryRowOfChatsQuestionsAndAnswersIsCounted) {
   NEEDS_SHARED_DATA();
   const auto tokenizer = stories();
-  EXPECT_HAS(refusal("fastchat_dummy_conversation.json", tokenizer),
-             "sharegpt rows (\"conversations\")");
-  EXPECT_HAS(refusal("xtuner_openai_sft.jsonl", tokenizer), "OpenAI messages rows");
+  const std::vector<std::string> questions{"prompt=question", "response=answer"};
+  for (const File& file :
+       {File{"fastchat_dummy_conversation.json", {}, 500, 500},
+        File{"xtuner_openai_sft.jsonl", {}, 128, 128},
+        File{"gsm8k_train.jsonl", questions, 7473, 7473},
+        File{"gsm8k_test.jsonl", questions, 1319, 1319},
+        File{"belle_eval_set.json", {"prompt=question", "response=std_answer"}, 1000, 631}}) {
+    LoadSettings settings = settings_for(tokenizer);
+    settings.cutoff_len = 1 << 20;
+    if (!file.columns.empty()) {
+      settings.columns = named_columns(file.columns, "dataset_columns");
+    }
+    const Dataset dataset =
+        load_examples({shared_data() / "datasets" / file.name}, tokenizer, settings);
+    EXPECT_EQ(dataset.counts.read, file.rows) << file.name;
+    EXPECT_EQ(dataset.counts.kept, file.with_answer) << file.name;
+    EXPECT_EQ(dataset.counts.dropped_empty, file.rows - file.with_answer) << file.name;
+  }
+}
+
+TEST(RealData, ColumnsThatNobodyNamedAreToldOf) {
+  NEEDS_SHARED_DATA();
+  const auto tokenizer = stories();
   EXPECT_HAS(refusal("gsm8k_test.jsonl", tokenizer),
-             "\"question\", \"answer\"; mapping columns is not supported yet");
+             "--dataset_columns prompt=question,response=answer");
   EXPECT_HAS(refusal("belle_eval_set.json", tokenizer, true), "\"question\", \"std_answer\"");
 }
 

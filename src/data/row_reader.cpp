@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "data/csv_rows.h"
 #include "data/json_rows.h"
 #include "text/utf8.h"
 #include <fmt/format.h>
@@ -58,12 +59,12 @@ std::string foreign_format(const JsonRows& rows, const DataFile& file, const Row
 }
 
 // One sentence about the whole file says more than the same complaint about each row.
-void refuse_if_foreign(const JsonRows& rows,
+void refuse_if_foreign(const std::string& foreign,
+                       std::int64_t rows,
                        const DataFile& file,
-                       const RowFormat& format,
                        BadRows& bad_rows) {
-  if (const std::string foreign = foreign_format(rows, file, format); !foreign.empty()) {
-    bad_rows.take_back(static_cast<std::int64_t>(rows.rows.size()));
+  if (!foreign.empty()) {
+    bad_rows.take_back(rows);
     bad_rows.refuse_file(fmt::format("{}: {}", file.path->string(), foreign));
   }
 }
@@ -83,10 +84,12 @@ std::string utf8_problem(std::string_view text, TextPosition start) {
                      column);
 }
 
-std::int64_t read_json_rows(const DataFile& file,
-                            std::int64_t max_samples,
-                            const RowFormat& format,
-                            BadRows& bad_rows) {
+namespace {
+
+std::int64_t read_json(const DataFile& file,
+                       std::int64_t max_samples,
+                       const RowFormat& format,
+                       BadRows& bad_rows) {
   JsonRows rows =
       split_json_rows(file.text(), file.path->string(), file.format == FileFormat::kJsonLines);
   if (max_samples >= 0) {
@@ -100,9 +103,58 @@ std::int64_t read_json_rows(const DataFile& file,
     read_row(row, place, rows.layout, format, bad_rows);
   }
   if (place.number > 0 && bad_rows.count() - bad_before == place.number) {
-    refuse_if_foreign(rows, file, format, bad_rows);
+    refuse_if_foreign(foreign_format(rows, file, format), place.number, file, bad_rows);
   }
   return place.number;
+}
+
+std::string csv_problem(const CsvRow& row) {
+  for (const std::string& field : row.fields) {
+    if (std::string problem = utf8_problem(field, {.line = row.line}); !problem.empty()) {
+      return problem;
+    }
+  }
+  return {};
+}
+
+std::int64_t read_csv(const DataFile& file,
+                      std::int64_t max_samples,
+                      const RowFormat& format,
+                      BadRows& bad_rows) {
+  const CsvRows csv = split_csv_rows(file.text(), file.path->string());
+  const std::int64_t bad_before = bad_rows.count();
+  RowPlace place{.file = file.path, .line = 1, .number = 0};
+  std::optional<Json> first;
+  for (const CsvRow& row : csv.rows) {
+    if (place.number == max_samples) {
+      break;
+    }
+    place.line = row.line;
+    ++place.number;
+    std::string problem = csv_problem(row);
+    if (problem.empty()) {
+      const Json object = csv_object(row, csv.names, problem);
+      problem = problem.empty() ? format.take(place, object) : problem;
+      first = first ? first : std::optional(object);
+    }
+    if (!problem.empty()) {
+      bad_rows.add(place, problem);
+    }
+  }
+  if (first && bad_rows.count() - bad_before == place.number) {
+    refuse_if_foreign(format.name_foreign(*first), place.number, file, bad_rows);
+  }
+  return place.number;
+}
+
+}  // namespace
+
+std::int64_t read_rows(const DataFile& file,
+                       std::int64_t max_samples,
+                       const RowFormat& format,
+                       BadRows& bad_rows) {
+  return file.format == FileFormat::kCsv ? read_csv(file, max_samples, format, bad_rows)
+                                         : read_json(file, max_samples, format, bad_rows);
 }
 
 }  // namespace zeroth::data

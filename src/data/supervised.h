@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/alpaca.h"
 #include "data/bad_rows.h"
+#include "data/conversation.h"
 #include "data/example.h"
 #include "data/load.h"
 
@@ -15,7 +15,7 @@ namespace zeroth::data {
 
 struct SupervisedRow {
   RowPlace place;
-  AlpacaRow row;
+  Conversation row;
 };
 
 struct SupervisedRows {
@@ -23,13 +23,13 @@ struct SupervisedRows {
   RowCounts counts;  // of reading: read, dropped_bad, dropped_empty
 };
 
-// The usable alpaca rows of all files, in order. Bad rows are refused, all in one error, or dropped
+// The usable rows of all files, in order. Bad rows are refused, all in one error, or dropped
 // and counted. With a required answer, rows whose answer is blank are dropped and counted.
-[[nodiscard]] SupervisedRows read_supervised_rows(std::span<const std::filesystem::path> files,
+[[nodiscard]] SupervisedRows read_supervised_rows(const Sources& sources,
                                                   const LoadSettings& settings,
                                                   Answer answer);
 
-[[nodiscard]] Dataset load_supervised(std::span<const std::filesystem::path> files,
+[[nodiscard]] Dataset load_supervised(const Sources& sources,
                                       const text::Tokenizer& tokenizer,
                                       const LoadSettings& settings);
 

@@ -41,9 +41,26 @@ TEST(Truncation, LaterTurnsGetWhatIsLeft) {
                                 {.prompt = {5, 6, 7}, .answer = {8, 9}, .num_answer_targets = 2},
                                 {.prompt = {10}, .answer = {11}, .num_answer_targets = 1}};
   std::int64_t tokens_cut = 0;
-  const Example example = join_turns(turns, 7, false, tokens_cut);
+  const Example example = join_turns(turns, 7, Trains::kAnswers, tokens_cut);
   EXPECT_EQ(example.input_ids, (std::vector<text::TokenId>{1, 2, 3, 4, 5, 6, 8}));
   EXPECT_EQ(example.labels, (std::vector<text::TokenId>{-100, -100, 3, 4, -100, -100, 8}));
+  EXPECT_EQ(tokens_cut, 4);
+}
+
+// Where the last answer alone is trained, it has the first claim on the room.
+TEST(Truncation, EarlierTurnsGetWhatTheLastOneLeaves) {
+  const std::vector<Turn> turns{{.prompt = {1, 2}, .answer = {3, 4}, .num_answer_targets = 2},
+                                {.prompt = {5, 6, 7}, .answer = {8, 9}, .num_answer_targets = 2},
+                                {.prompt = {10}, .answer = {11}, .num_answer_targets = 1}};
+  std::int64_t tokens_cut = 0;
+  const Example whole = join_turns(turns, 20, Trains::kLastAnswer, tokens_cut);
+  EXPECT_EQ(whole.input_ids.size(), 11U);
+  EXPECT_EQ(whole.num_targets(), 1);
+  EXPECT_EQ(whole.labels.back(), 11);
+  EXPECT_EQ(tokens_cut, 0);
+  const Example cut = join_turns(turns, 7, Trains::kLastAnswer, tokens_cut);
+  EXPECT_EQ(cut.input_ids, (std::vector<text::TokenId>{5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(cut.num_targets(), 1);
   EXPECT_EQ(tokens_cut, 4);
 }
 
@@ -51,9 +68,9 @@ TEST(Truncation, LaterTurnsGetWhatIsLeft) {
 TEST(Truncation, OnlyTheAnswersTargetsAreLabelled) {
   const std::vector<Turn> turns{{.prompt = {1}, .answer = {2, 3, 4}, .num_answer_targets = 2}};
   std::int64_t tokens_cut = 0;
-  EXPECT_EQ(join_turns(turns, 10, false, tokens_cut).labels,
+  EXPECT_EQ(join_turns(turns, 10, Trains::kAnswers, tokens_cut).labels,
             (std::vector<text::TokenId>{-100, 2, 3, -100}));
-  EXPECT_EQ(join_turns(turns, 10, true, tokens_cut).labels,
+  EXPECT_EQ(join_turns(turns, 10, Trains::kEverything, tokens_cut).labels,
             (std::vector<text::TokenId>{1, 2, 3, -100}));
   EXPECT_EQ(tokens_cut, 0);
 }

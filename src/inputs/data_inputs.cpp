@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "data/dataset_info.h"
+
 namespace zeroth::inputs {
 namespace {
 
@@ -15,9 +17,33 @@ data::LoadSettings load_settings(const config::DataSettings& settings,
           .cutoff_len = settings.longest_row(model.max_position_embeddings),
           .max_samples = settings.max_samples,
           .embedding_rows = model.vocab_size,
-          .train_on_prompt = settings.train_on_prompt,
+          .columns = settings.dataset_columns.empty()
+                         ? data::RowColumns{}
+                         : data::named_columns(settings.dataset_columns, "dataset_columns"),
+          .default_system = settings.default_system,
+          .trains = settings.train_on_prompt ? data::Trains::kEverything
+                    : settings.mask_history  ? data::Trains::kLastAnswer
+                                             : data::Trains::kAnswers,
           .skip_bad_rows = settings.skip_bad_rows,
           .packing = settings.packing};
+}
+
+// Where the dataset_info.json is that knows a name which is no file.
+std::optional<fs::path> info_folder(const fs::path& name) {
+  std::error_code error;
+  if (fs::exists(name, error) || name.has_extension()) {
+    return std::nullopt;
+  }
+  std::vector<fs::path> folders{name.parent_path()};
+  if (!name.has_parent_path()) {
+    folders.emplace_back("data");
+  }
+  for (const fs::path& folder : folders) {
+    if (fs::exists(folder / data::kDatasetInfo, error)) {
+      return folder;
+    }
+  }
+  return std::nullopt;
 }
 
 // The sizes of all files together; nullopt if one is missing.
@@ -42,18 +68,24 @@ DataInputs open_data_inputs(const config::RunConfig& config) {
   return inputs;
 }
 
-std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
-  return {names.begin(), names.end()};
+data::Sources sources_of(const std::vector<std::string>& names) {
+  data::Sources sources;
+  for (const std::string& name : names) {
+    const auto folder = info_folder(name);
+    sources.push_back(folder ? data::named_source(*folder, fs::path(name).filename())
+                             : data::Source(name));
+  }
+  return sources;
 }
 
 TrainingData load_training_data(const config::RunConfig& config, const DataInputs& inputs) {
   TrainingData data{
-      .train = data::load_examples(as_paths(config.data.dataset), inputs.tokenizer, inputs.load)};
+      .train = data::load_examples(sources_of(config.data.dataset), inputs.tokenizer, inputs.load)};
   if (config.data.val_size > 0) {
     data.validation = data::split_validation(data.train, config.data.val_size, config.seed);
   } else if (!config.data.eval_dataset.empty()) {
     data.validation =
-        data::load_examples(as_paths(config.data.eval_dataset), inputs.tokenizer, inputs.load);
+        data::load_examples(sources_of(config.data.eval_dataset), inputs.tokenizer, inputs.load);
   }
   return data;
 }
@@ -61,18 +93,20 @@ TrainingData load_training_data(const config::RunConfig& config, const DataInput
 std::optional<std::int64_t> count_training_rows(const config::RunConfig& config,
                                                 std::uintmax_t most_bytes) {
   const fs::path folder = config.model.model_name_or_path;
-  std::vector<fs::path> files = as_paths(config.data.dataset);
-  if (files.empty() || folder.empty()) {
+  if (config.data.dataset.empty() || folder.empty()) {
     return std::nullopt;
   }
-  files.insert(files.end(), {folder / "config.json", folder / "tokenizer.json"});
+  std::vector<fs::path> files{folder / "config.json", folder / "tokenizer.json"};
+  for (const data::Source& source : sources_of(config.data.dataset)) {
+    files.push_back(source.file);
+  }
   const std::optional<std::uintmax_t> bytes = total_bytes(files);
   if (!bytes || *bytes > most_bytes) {
     return std::nullopt;
   }
   const DataInputs inputs = open_data_inputs(config);
   data::Dataset train =
-      data::load_examples(as_paths(config.data.dataset), inputs.tokenizer, inputs.load);
+      data::load_examples(sources_of(config.data.dataset), inputs.tokenizer, inputs.load);
   if (config.data.val_size > 0) {
     (void)data::split_validation(train, config.data.val_size, config.seed);
   }

@@ -21,7 +21,9 @@ struct DataInputs : ModelInputs {
 
 [[nodiscard]] DataInputs open_data_inputs(const config::RunConfig& config);
 
-[[nodiscard]] std::vector<std::filesystem::path> as_paths(const std::vector<std::string>& names);
+// Files, or data sets of the dataset_info.json beside which a name stands that is no file: where
+// --dataset_dir was not given, also those of the folder `data` (LLaMA-Factory's default).
+[[nodiscard]] data::Sources sources_of(const std::vector<std::string>& names);
 
 // Rows to train on and to evaluate on while training.
 struct TrainingData {

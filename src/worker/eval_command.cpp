@@ -20,7 +20,7 @@ namespace {
 data::Dataset load_rows(const config::RunConfig& config, const Inputs& inputs) {
   const auto& names =
       config.data.eval_dataset.empty() ? config.data.dataset : config.data.eval_dataset;
-  data::Dataset dataset = data::load_examples(as_paths(names), inputs.tokenizer, inputs.load);
+  data::Dataset dataset = data::load_examples(sources_of(names), inputs.tokenizer, inputs.load);
   report_rows(config, inputs, dataset);
   if (config.data.val_size > 0) {
     return data::split_validation(dataset, config.data.val_size, config.seed);

@@ -19,7 +19,7 @@
 // told early.
 namespace zeroth::worker {
 
-using inputs::as_paths;
+using inputs::sources_of;
 using Inputs = inputs::DataInputs;
 
 // What became of added tokens is told.

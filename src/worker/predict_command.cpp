@@ -147,7 +147,7 @@ void run_predict(const config::RunConfig& config, const CommPtr& comm) {
       config.data.eval_dataset.empty() ? config.data.dataset : config.data.eval_dataset;
   data::RowCounts counts;
   const std::vector<data::Prompt> prompts =
-      data::load_prompts(as_paths(names), inputs.tokenizer, inputs.load, &counts);
+      data::load_prompts(sources_of(names), inputs.tokenizer, inputs.load, &counts);
   report_counts(config, inputs, counts);
   check_rooms(prompts, generate_options(config, inputs));
   comm->note("loading the model");

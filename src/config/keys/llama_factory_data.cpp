@@ -7,19 +7,11 @@ namespace {
 
 Declarations row_keys() {
   return {
-      planned("mask_history",
-              flag(false),
-              "train the last answer of a row only",
-              "every answer of a row is trained"),
       planned("neat_packing",
               flag(false),
               "join supervised rows that do not see each other",
               "supervised rows are not packed"),
       planned("tool_format", text(), "how a template writes tools", "rows have no tools"),
-      planned("default_system",
-              text(),
-              "system text of rows that bring none",
-              "rows bring their own system text, or the template does"),
       off_too({"none"},
               planned("enable_thinking",
                       flag(true),
