@@ -1,5 +1,6 @@
 #include "checkpoint/manifest.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/file.h"
@@ -165,6 +166,21 @@ std::string state_file(std::int64_t rank, std::int64_t ranks) {
 
 bool is_state_file(std::string_view name) {
   return name.starts_with(kStateStart) && name.ends_with(".safetensors");
+}
+
+std::vector<std::string> files_of_rank(const std::filesystem::path& folder,
+                                       std::int64_t rank,
+                                       std::int64_t ranks) {
+  const std::string own_state = state_file(rank, ranks);
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with(kStateStart) ? name == own_state : rank == 0) {
+      names.push_back(std::move(name));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::string tensor_name(const std::string& unit, const std::string& what, std::int64_t begin) {

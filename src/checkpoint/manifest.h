@@ -65,6 +65,12 @@ struct StateEntry {
 [[nodiscard]] std::string state_file(std::int64_t rank, std::int64_t ranks);
 [[nodiscard]] bool is_state_file(std::string_view name);
 
+// Names of the files in `folder` that a rank answers for: its own state, and for rank 0 all that is
+// no rank's state. Others may still be writing theirs, under a temporary name: it is not looked at.
+[[nodiscard]] std::vector<std::string> files_of_rank(const std::filesystem::path& folder,
+                                                     std::int64_t rank,
+                                                     std::int64_t ranks);
+
 [[nodiscard]] std::string tensor_name(const std::string& unit,
                                       const std::string& what,
                                       std::int64_t begin);

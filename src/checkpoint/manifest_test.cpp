@@ -140,5 +140,22 @@ TEST(Manifest, AnEntryHasTheChecksumThatItsFileBringsOrThatOfItsBytes) {
             (FileEntry{.name = "a.json", .bytes = 2, .checksum = formats::checksum_of("{}")}));
 }
 
+// While rank 0 lists the folder, others may still write: under the names of their temporary files,
+// which are gone a moment later.
+TEST(Manifest, ARankAnswersForItsOwnFilesAlone) {
+  const TemporaryFolder folder;
+  for (const char* name : {"config.json",
+                           "trainer_state.json",
+                           "state-00000-of-00002.safetensors",
+                           "state-00001-of-00002.safetensors",
+                           "state-00001-of-00002.safetensors.tmp123"}) {
+    (void)folder.write(name, "x");
+  }
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(files_of_rank(folder.path(), 0, 2),
+            (Names{"config.json", "state-00000-of-00002.safetensors", "trainer_state.json"}));
+  EXPECT_EQ(files_of_rank(folder.path(), 1, 2), (Names{"state-00001-of-00002.safetensors"}));
+}
+
 }  // namespace
 }  // namespace zeroth::checkpoint

@@ -219,15 +219,6 @@ void write_records(const Trained& trained, const Progress& progress, const fs::p
                         config::effective_config(trained.config).dump(2) + "\n");
 }
 
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 }  // namespace
 
 std::vector<UnitEntry> unit_entries(engine::Engine& engine) {
@@ -270,11 +261,8 @@ fs::path save_checkpoint(const Trained& trained,
   if (leads) {
     write_records(trained, progress, folder);
   }
-  const std::string own_state = state_file(comm.rank(), comm.size());
-  for (const std::string& name : names_in(folder)) {
-    if (checkpoint::is_state_file(name) ? name == own_state : leads) {
-      mine.files.push_back(checkpoint::entry_of(folder, name));
-    }
+  for (const std::string& name : checkpoint::files_of_rank(folder, comm.rank(), comm.size())) {
+    mine.files.push_back(checkpoint::entry_of(folder, name));
   }
   Written all = gather(comm, mine);
   if (leads) {
