@@ -104,7 +104,8 @@ struct DataSettings {
   bool train_on_prompt = false;
   bool mask_history = false;
   bool skip_bad_rows = false;
-  bool packing = true;
+  bool packing = true;        // stage pt: documents end to end
+  bool neat_packing = false;  // stage sft: rows that do not see each other
   bool shuffle = true;
 
   // Where rows are cut, in tokens.

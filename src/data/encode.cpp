@@ -125,20 +125,29 @@ void refuse_empty(const RowCounts& counts, const Sources& sources) {
           counts.dropped_unlabelled));
 }
 
-void finish_dataset(Dataset& dataset, const Sources& sources) {
-  if (dataset.examples.empty()) {
-    refuse_empty(dataset.counts, sources);
-  }
+void number_rows(Dataset& dataset) {
   Fingerprint fingerprint;
   std::int64_t row = 0;
+  dataset.num_tokens = 0;
+  dataset.num_targets = 0;
   for (Example& example : dataset.examples) {
     example.row = row++;
     dataset.num_tokens += static_cast<std::int64_t>(example.input_ids.size());
     dataset.num_targets += example.num_targets();
     fingerprint.add(example.input_ids);
     fingerprint.add(example.labels);
+    for (const std::int64_t begin : example.begins) {
+      fingerprint.add(begin);
+    }
   }
   dataset.fingerprint = fingerprint.value();
+}
+
+void finish_dataset(Dataset& dataset, const Sources& sources) {
+  if (dataset.examples.empty()) {
+    refuse_empty(dataset.counts, sources);
+  }
+  number_rows(dataset);
 }
 
 }  // namespace zeroth::data

@@ -30,7 +30,10 @@ void require_embedded(std::span<const text::TokenId> ids,
 // kData with what became of the rows.
 [[noreturn]] void refuse_empty(const RowCounts& counts, const Sources& sources);
 
-// Row numbers, totals and fingerprint; kData with the counts where no row is left.
+// Row numbers, totals and fingerprint.
+void number_rows(Dataset& dataset);
+
+// The same; kData with the counts where no row is left.
 void finish_dataset(Dataset& dataset, const Sources& sources);
 
 }  // namespace zeroth::data

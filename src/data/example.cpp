@@ -12,4 +12,12 @@ std::int64_t Example::num_targets() const noexcept {
       labels.begin() + 1, labels.end(), [](text::TokenId label) { return label != kIgnoreLabel; });
 }
 
+std::int64_t Dataset::num_rows() const noexcept {
+  std::int64_t rows = 0;
+  for (const Example& example : examples) {
+    rows += std::max<std::int64_t>(1, static_cast<std::int64_t>(example.begins.size()));
+  }
+  return rows;
+}
+
 }  // namespace zeroth::data

@@ -17,6 +17,8 @@ struct Example {
       0;  // position among the kept rows of its dataset: the row's identity everywhere
   std::vector<text::TokenId> input_ids;
   std::vector<text::TokenId> labels;
+  // Where each of the rows begins that it was joined from (join_rows.h); empty: it is one row.
+  std::vector<std::int64_t> begins{};
 
   // Labels that are predicted: those at positions 1.. that are not ignored.
   [[nodiscard]] std::int64_t num_targets() const noexcept;
@@ -49,8 +51,10 @@ struct Dataset {
   RowCounts counts;
   std::int64_t num_tokens = 0;
   std::int64_t num_targets = 0;
-  std::uint64_t fingerprint =
-      0;  // of the data that the rows came from: ids and labels of all examples in order
+  // Of the data that the rows came from: ids, labels and begins of all examples in order.
+  std::uint64_t fingerprint = 0;
+
+  [[nodiscard]] std::int64_t num_rows() const noexcept;  // before they were joined
 };
 
 }  // namespace zeroth::data

@@ -14,6 +14,20 @@ void append_padded(std::vector<std::int64_t>& matrix,
   matrix.insert(matrix.end(), static_cast<std::size_t>(row_tokens) - row.size(), padding);
 }
 
+// For each place of a row: where the part begins that it belongs to. Padding is a part of its own.
+void append_begins(std::vector<std::int64_t>& matrix,
+                   const Example& example,
+                   std::int64_t row_tokens) {
+  const std::size_t row = matrix.size();
+  const auto length = static_cast<std::int64_t>(example.input_ids.size());
+  matrix.resize(row + static_cast<std::size_t>(row_tokens), 0);
+  std::vector<std::int64_t> begins = example.begins;
+  begins.push_back(length);
+  for (const std::int64_t begin : begins) {
+    std::fill(matrix.begin() + static_cast<std::ptrdiff_t>(row) + begin, matrix.end(), begin);
+  }
+}
+
 }  // namespace
 
 MicroBatch make_micro_batch(std::span<const Example* const> examples, text::TokenId pad_id) {
@@ -31,6 +45,12 @@ MicroBatch make_micro_batch(std::span<const Example* const> examples, text::Toke
   for (const Example* example : examples) {
     append_padded(batch.input_ids, example->input_ids, batch.row_tokens, pad_id);
     append_padded(batch.labels, example->labels, batch.row_tokens, kIgnoreLabel);
+  }
+  const auto is_joined = [](const Example* example) { return example->begins.size() > 1; };
+  if (std::any_of(examples.begin(), examples.end(), is_joined)) {
+    for (const Example* example : examples) {
+      append_begins(batch.begins, *example, batch.row_tokens);
+    }
   }
   return batch;
 }

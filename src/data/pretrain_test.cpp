@@ -17,9 +17,7 @@ using Ids = std::vector<text::TokenId>;
 
 class Pretrain : public ::testing::Test {
  protected:
-  Dataset load(const Sources& files) {
-    return load_examples(files, tokenizer_, settings_);
-  }
+  Dataset load(const Sources& files) { return load_examples(files, tokenizer_, settings_); }
 
   TemporaryFolder folder_;
   text::Tokenizer tokenizer_ = byte_tokenizer(folder_);

@@ -64,6 +64,8 @@ struct MicroBatch {
   std::vector<std::int64_t> labels;     // kIgnoreLabel beyond a row's end; not shifted
   std::vector<std::int64_t> lengths;    // real tokens of each row
   std::vector<std::int64_t> rows;       // Example::row of each row
+  // Where the row begins that a place belongs to; empty where no row was joined from several.
+  std::vector<std::int64_t> begins;
   std::int64_t num_targets = 0;
 };
 

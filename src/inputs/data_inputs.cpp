@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/dataset_info.h"
+#include "data/join_rows.h"
 
 namespace zeroth::inputs {
 namespace {
@@ -78,6 +79,19 @@ data::Sources sources_of(const std::vector<std::string>& names) {
   return sources;
 }
 
+namespace {
+
+// The training rows as they are batched: rows set aside are not joined, so that they stay the same.
+void join_if_asked(const config::RunConfig& config,
+                   const DataInputs& inputs,
+                   data::Dataset& train) {
+  if (config.data.neat_packing && inputs.load.stage == data::Stage::kSupervised) {
+    data::join_rows(train, inputs.load.cutoff_len);
+  }
+}
+
+}  // namespace
+
 TrainingData load_training_data(const config::RunConfig& config, const DataInputs& inputs) {
   TrainingData data{
       .train = data::load_examples(sources_of(config.data.dataset), inputs.tokenizer, inputs.load)};
@@ -87,6 +101,7 @@ TrainingData load_training_data(const config::RunConfig& config, const DataInput
     data.validation =
         data::load_examples(sources_of(config.data.eval_dataset), inputs.tokenizer, inputs.load);
   }
+  join_if_asked(config, inputs, data.train);
   return data;
 }
 
@@ -110,6 +125,7 @@ std::optional<std::int64_t> count_training_rows(const config::RunConfig& config,
   if (config.data.val_size > 0) {
     (void)data::split_validation(train, config.data.val_size, config.seed);
   }
+  join_if_asked(config, inputs, train);
   return static_cast<std::int64_t>(train.examples.size());
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/max.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/pow.h>
@@ -58,11 +59,14 @@ at::Tensor yarn_scaled(const at::Tensor& frequencies, const formats::RopeConfig&
   return frequencies / rope.factor * slowed_share + frequencies * (1.0 - slowed_share);
 }
 
-// Positions of the new tokens of each row: [1, T], or [B, T] where rows begin with padding. Padding
-// itself gets position 0; no one sees it.
+// Positions of the new tokens of each row: [1, T], or [B, T] where rows begin with padding or are
+// joined from several. Padding itself gets position 0; no one sees it.
 at::Tensor token_positions(const TokenBatch& batch, std::int64_t first) {
   const at::Tensor running =
       at::arange(first, first + batch.ids_BT.size(1), at::kLong).unsqueeze(0);
+  if (batch.begins_BT.defined()) {
+    return running - batch.begins_BT;
+  }
   if (batch.left_padding.empty()) {
     return running;
   }
@@ -78,6 +82,15 @@ at::Tensor behind_padding(const at::Tensor& first_keys_T,
       at::arange(first_position, first_position + first_keys_T.size(0), at::kInt);
   const at::Tensor padding_B = at::tensor(left_padding).to(at::kInt);
   return at::maximum(first_keys_T, at::minimum(padding_B.unsqueeze(1), own_T));
+}
+
+// The keys that new tokens see, of those that causality and window allow.
+at::Tensor seen_keys(const at::Tensor& first_keys_T, const TokenBatch& batch, std::int64_t first) {
+  if (batch.begins_BT.defined()) {
+    return at::maximum(first_keys_T, batch.begins_BT.to(at::kInt));
+  }
+  return batch.left_padding.empty() ? first_keys_T
+                                    : behind_padding(first_keys_T, first, batch.left_padding);
 }
 
 void refuse_scaled_length(const formats::RopeConfig& rope, std::int64_t longest) {
@@ -133,17 +146,18 @@ void Positions::prepare(const ForwardContext& context, at::ScalarType type) {
   const TokenBatch& batch = context.batch;
   const std::int64_t seen = context.cache == nullptr ? 0 : context.cache->length();
   const std::int64_t all = seen + batch.ids_BT.size(1);
-  const at::Tensor positions = token_positions(batch, seen).to(at::kFloat).unsqueeze(-1);
+  const at::Tensor places = token_positions(batch, seen);
+  const std::int64_t longest = batch.begins_BT.defined() ? places.max().item<std::int64_t>() + 1
+                                                         : all - least_padding(batch);
+  const at::Tensor positions = places.to(at::kFloat).unsqueeze(-1);
   for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
     const formats::RopeConfig& rope = kinds_[kind].rope;
-    refuse_scaled_length(rope, all - least_padding(batch));
+    refuse_scaled_length(rope, longest);
     const at::Tensor angles = positions * frequencies_[kind].view({1, 1, -1});
     const at::Tensor first_keys = kernels::causal_first_keys(all - seen, all, kinds_[kind].window);
     shared_[kind] = {.cos = angles.cos().mul_(rope.attention_factor).to(type),
                      .sin = angles.sin().mul_(rope.attention_factor).to(type),
-                     .first_keys = batch.left_padding.empty()
-                                       ? first_keys
-                                       : behind_padding(first_keys, seen, batch.left_padding)};
+                     .first_keys = seen_keys(first_keys, batch, seen)};
   }
 }
 

@@ -30,6 +30,8 @@ struct TokenBatch {
       rows;  // the identity of each row, for dropout; may be empty in evaluation
   // Generation: leading padding of each row, which no position may see; empty where there is none.
   std::vector<std::int64_t> left_padding;
+  // Rows joined from several: where the one begins that a place belongs to. Undefined: single rows.
+  at::Tensor begins_BT{};
   std::int64_t num_targets = 0;    // labels that are predicted; none: a batch without rows
   std::vector<at::Tensor> inputs;  // of networks that are not ours, in place of ids and labels
 };
@@ -54,7 +56,7 @@ struct Parameter {
   bool decays = true;      // weight decay applies (not to norms and biases)
   double rate_factor = 1;  // of its parameter group, times the schedule's learning rate
   std::optional<double> weight_decay{};  // of its parameter group, in place of the optimizer's
-  bool is_factor = false;  // forward multiplies by it, [out, in], and may do so with `packed`
+  bool is_factor = false;       // forward multiplies by it, [out, in], and may do so with `packed`
   bool is_pure_factor = false;  // and reads it in no other way
 
   // The value once more as this processor's products read it: of frozen factors alone, and by the
@@ -62,7 +64,8 @@ struct Parameter {
   std::shared_ptr<const kernels::PackedWeight> packed{};
 
   // The first value as it lies in a model's file, which it keeps mapped: in the file's type, maybe
-  // unaligned for it. Writing to it ends the process. Stays where `value` is that place in the file.
+  // unaligned for it. Writing to it ends the process. Stays where `value` is that place in the
+  // file.
   at::Tensor stored{};
   // Its shape, where `value` is undefined or comes and goes with its unit.
   std::vector<std::int64_t> shape{};

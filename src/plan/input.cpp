@@ -127,6 +127,8 @@ void fill_rows(const RunConfig& config, PlanInput& input) {
   input.micro_batch_rows = config.batch.micro_batch_rows;
   input.accumulation = config.batch.accumulation;
   input.row_tokens = config.data.longest_row(input.model.max_position_embeddings);
+  input.joins_rows =
+      config.data.neat_packing && config.data.stage == config::TrainStage::kSupervised;
   const bool evaluates = config.data.val_size > 0 || !config.data.eval_dataset.empty();
   input.eval_rows = evaluates ? config.batch.eval_rows : 0;
 }

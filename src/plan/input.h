@@ -75,6 +75,7 @@ struct PlanInput {
   std::int64_t accumulation = 1;
   std::int64_t row_tokens = 1;
   std::int64_t row_targets = 0;  // labels of a row that are predicted; 0: all but the first token
+  bool joins_rows = false;       // rows of a batch have begins of their own
   std::int64_t eval_rows = 0;    // rows of one forward while evaluating; 0: the run never does
 
   [[nodiscard]] bool trains_all() const noexcept { return !lora && !freeze; }

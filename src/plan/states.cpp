@@ -112,9 +112,11 @@ Bytes row_buffers(const PlanInput& input) {
   constexpr std::int64_t kAngle = 8;  // cosine and sine in fp64, for each pair of a head
   const std::int64_t tokens = input.row_tokens;
   constexpr std::int64_t kKey = 4;
-  const Bytes first_keys = Bytes(kKey) * tokens;  // of each query
-  const Bytes angles = Bytes(kAngle) * tokens * input.model.head_dim;
-  const Bytes ids = Bytes(2 * kId) * input.micro_batch_rows * tokens;
+  // Rows that begin at 0 have the same places.
+  const std::int64_t places = tokens * (input.joins_rows ? input.micro_batch_rows : 1);
+  const Bytes first_keys = Bytes(kKey) * places;  // of each query
+  const Bytes angles = Bytes(kAngle) * places * input.model.head_dim;
+  const Bytes ids = Bytes((input.joins_rows ? 3 : 2) * kId) * input.micro_batch_rows * tokens;
   const Bytes targets = Bytes(2 * kId) * input.micro_batch_rows * input.targets_per_row();
   const auto kinds =
       static_cast<std::int64_t>(input.model.layer_kinds.size());  // with or without a window

@@ -25,6 +25,9 @@ models::TokenBatch token_batch(const data::Dataset& dataset,
   return {.ids_BT = matrix(micro.input_ids, micro.num_rows, micro.row_tokens),
           .labels_BT = matrix(micro.labels, micro.num_rows, micro.row_tokens),
           .rows = micro.rows,
+          .begins_BT = micro.begins.empty()
+                           ? at::Tensor()
+                           : matrix(micro.begins, micro.num_rows, micro.row_tokens),
           .num_targets = micro.num_targets};
 }
 

@@ -121,9 +121,12 @@ std::string lora_line(const models::Model& model) {
 }
 
 std::string data_line(const std::string& what, const data::Dataset& dataset) {
-  return fmt::format("{}: {} rows, {} tokens, {} of them targets ({:.1f} %)",
+  const auto batched = static_cast<std::int64_t>(dataset.examples.size());
+  const std::int64_t rows = dataset.num_rows();
+  return fmt::format("{}: {} rows{}, {} tokens, {} of them targets ({:.1f} %)",
                      what,
-                     grouped(static_cast<std::int64_t>(dataset.examples.size())),
+                     grouped(rows),
+                     rows == batched ? "" : fmt::format(" joined into {}", grouped(batched)),
                      grouped(dataset.num_tokens),
                      grouped(dataset.num_targets),
                      percent(dataset.num_targets, dataset.num_tokens));

@@ -181,6 +181,16 @@ Declarations row_keys() {
        .help = "stage pt: join the documents and cut rows of cutoff_len tokens",
        .without_effect = only_with_pretraining,
        .field = field(&RunConfig::data, &DataSettings::packing)},
+      {.name = "neat_packing",
+       .type = ValueType::kBoolean,
+       .default_value = false,
+       .section = kSection,
+       .commands = kTrainOnly,
+       .help = "stage sft: join training rows up to cutoff_len; joined rows do not see each other, "
+               "and a batch's rows are the joined ones",
+       .without_effect = only_with_supervision,
+       .field = field(&RunConfig::data, &DataSettings::neat_packing),
+       .on_resume = OnResume::kByContent},
   };
 }
 

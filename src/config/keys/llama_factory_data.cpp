@@ -7,10 +7,6 @@ namespace {
 
 Declarations row_keys() {
   return {
-      planned("neat_packing",
-              flag(false),
-              "join supervised rows that do not see each other",
-              "supervised rows are not packed"),
       planned("tool_format", text(), "how a template writes tools", "rows have no tools"),
       off_too({"none"},
               planned("enable_thinking",
